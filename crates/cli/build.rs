@@ -1,10 +1,9 @@
-//! Writes down which commit the command is built of, for `isles --version`.
+//! Writes the commit that the command is built from, for `isles --version`.
 //!
-//! Git is asked, because worktrees and packed references make files of it hard to read. Where there is no git, or the
-//! sources lie in no checkout of their own (an archive unpacked in another repository), nothing is written, and the
-//! version stands alone. It does not say whether the sources had been changed since: that would have to be looked at
-//! whenever a file changes, and would build the command anew each time. Invariant: Cargo runs it again only when
-//! another commit is checked out.
+//! It asks git, because worktrees and packed references make git's files hard to read. Without git, or if the sources
+//! are in no checkout of their own (an archive unpacked in another repository), it writes only the version. It does not
+//! tell whether the sources have changed since the commit: that would rebuild the command whenever a file changes.
+//! Invariant: Cargo runs it again only when another commit is checked out.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +20,7 @@ fn main() -> io::Result<()> {
     }
     let mut version = version(env!("CARGO_PKG_VERSION"), checkout.as_ref());
     if env::var_os("CARGO_FEATURE_MPI").is_some() {
-        // As the other programs say it; see `companion.rs` of `isles-app`.
+        // As in the other programs; see `companion.rs` of `isles-app`.
         version += " with MPI";
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
@@ -39,21 +38,21 @@ pub fn version(number: &str, checkout: Option<&Checkout>) -> String {
 /// Checkout that contains a package.
 #[derive(Debug)]
 pub struct Checkout {
-    /// The first digits of the commit: seven, or as many as tell it apart.
+    /// The first digits of the commit: seven, or more if needed to be unique.
     pub commit: String,
     /// File that changes whenever another commit is checked out; `None` if git keeps no such file there.
     pub journal: Option<PathBuf>,
 }
 
 impl Checkout {
-    /// The checkout of Isles in which `package` is `crates/cli`.
+    /// Returns the checkout of Isles in which `package` is `crates/cli`.
     pub fn around(package: &Path) -> Option<Checkout> {
         let mut git = Command::new("git");
         git.current_dir(package).args(["rev-parse", "--show-prefix", "--git-path", "logs/HEAD"]);
         let said = git.args(["--git-path", "HEAD", "--short=7", "HEAD"]).output().ok()?;
         let said = String::from_utf8(said.stdout).ok().filter(|_| said.status.success())?;
         let [PREFIX, journal, head, commit] = said.lines().collect::<Vec<_>>()[..] else { return None };
-        // A file that is not there would run this at each build.
+        // A missing file would run this at each build.
         let journal = [journal, head].map(|path| package.join(path)).into_iter().find(|path| path.is_file());
         Some(Checkout { commit: commit.to_owned(), journal })
     }

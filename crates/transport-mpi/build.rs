@@ -1,6 +1,6 @@
 //! Finds the MPI library and compiles the shim for it.
 //!
-//! `MPICC` names the compiler of the library, else it is `mpicc`. Only with the feature `library`.
+//! `MPICC` names the compiler of the library, otherwise it is `mpicc`. Only with the feature `library`.
 
 use std::env;
 use std::process::Command;
@@ -12,7 +12,7 @@ fn main() {
         return;
     }
     let compiler = env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
-    // Both libraries print the command that they would run; what they add to that of a C compiler is what is wanted.
+    // Both libraries print the command that they would run; we want the arguments that they add to a C compiler's.
     let shown = match Command::new(&compiler).arg("-show").output() {
         Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
         _ => panic!(

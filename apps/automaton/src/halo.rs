@@ -102,8 +102,8 @@ impl Links {
         let (here, size) = (self.team.rank(), self.team.size());
         let (above, below) = ((here + size - 1) % size, (here + 1) % size);
         match &self.window {
-            Some(window) => self.put(window, (above, below), step, strip, compute).await?,
-            None => self.send((above, below), strip, compute).await?,
+            Some(window) => self.put(window, above, below, step, strip, compute).await?,
+            None => self.send(above, below, strip, compute).await?,
         }
         // A neighbour that lacks a part of an edge would wait for the whole of the next step.
         isles::flush_sends().await;
@@ -120,7 +120,8 @@ impl Links {
     async fn put(
         &self,
         window: &Window<u8>,
-        (above, below): (usize, usize),
+        above: usize,
+        below: usize,
         step: u64,
         strip: &mut Strip,
         compute: impl FnOnce(&mut crate::strip::Inner<'_>),
@@ -148,7 +149,8 @@ impl Links {
 
     async fn send(
         &self,
-        (above, below): (usize, usize),
+        above: usize,
+        below: usize,
         strip: &mut Strip,
         compute: impl FnOnce(&mut crate::strip::Inner<'_>),
     ) -> Result<()> {

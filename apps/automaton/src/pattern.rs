@@ -51,9 +51,20 @@ impl fmt::Display for PatternFault {
 impl std::error::Error for PatternFault {}
 
 /// A position in a text: line and column, from 1.
-type At = (usize, usize);
+#[derive(Clone, Copy, Default)]
+struct TextPosition {
+    line: usize,
+    column: usize,
+}
 
-fn fault((line, column): At, found: impl Into<String>, allowed: impl Into<String>) -> PatternFault {
+impl TextPosition {
+    fn new(line: usize, column: usize) -> TextPosition {
+        TextPosition { line, column }
+    }
+}
+
+fn fault(at: TextPosition, found: impl Into<String>, allowed: impl Into<String>) -> PatternFault {
+    let TextPosition { line, column } = at;
     PatternFault { line, column, found: found.into(), allowed: allowed.into() }
 }
 
@@ -68,7 +79,7 @@ pub fn read(text: &str) -> Result<(Pattern, Option<Rule>), PatternFault> {
             return Ok((reader.pattern, reader.rule));
         }
     }
-    let end = if reader.has_begun { reader.at } else { (text.lines().count().max(1), 1) };
+    let end = if reader.has_begun { reader.at } else { TextPosition::new(text.lines().count().max(1), 1) };
     Err(fault(end, "the end of the file", if reader.has_begun { END } else { HEAD }))
 }
 
@@ -93,7 +104,7 @@ struct PatternReader {
     column: u32,
     /// The number before a run.
     count: Option<u32>,
-    at: At,
+    at: TextPosition,
 }
 
 impl PatternReader {
@@ -102,7 +113,7 @@ impl PatternReader {
         let plain = line.trim();
         if let Some(comment) = plain.strip_prefix('#') {
             if let Some(rule) = comment.strip_prefix('r') {
-                self.rule = Some(rule_at((number, 1), rule)?);
+                self.rule = Some(rule_at(TextPosition::new(number, 1), rule)?);
             }
             return Ok(false);
         }
@@ -110,7 +121,7 @@ impl PatternReader {
             return Ok(false);
         }
         if !self.has_begun {
-            (self.has_begun, self.at) = (true, (number, 1));
+            (self.has_begun, self.at) = (true, TextPosition::new(number, 1));
             let after = plain.strip_prefix('x').map(str::trim_start);
             if after.is_some_and(|after| after.starts_with('=')) {
                 self.read_head(number, line)?;
@@ -121,7 +132,7 @@ impl PatternReader {
                 character.is_ascii_digit() || character.is_whitespace() || "bo$!".contains(character)
             };
             if plain.starts_with('!') || !plain.chars().all(is_run) {
-                return Err(fault((number, 1), format!("{:?}", excerpt(line)), HEAD));
+                return Err(fault(TextPosition::new(number, 1), format!("{:?}", excerpt(line)), HEAD));
             }
         }
         self.read_runs(number, line)
@@ -132,7 +143,7 @@ impl PatternReader {
         let mut column = 1;
         // Some writers end the line with a comma.
         for field in line.trim_end().trim_end_matches(',').split(',') {
-            let at = (number, column + field.len() - field.trim_start().len());
+            let at = TextPosition::new(number, column + field.len() - field.trim_start().len());
             column += field.len() + 1;
             let (name, value) = field.split_once('=').unwrap_or((field, ""));
             match (name.trim(), value.trim()) {
@@ -143,7 +154,7 @@ impl PatternReader {
             }
         }
         let (Some(columns), Some(rows)) = (columns, rows) else {
-            return Err(fault((number, 1), format!("{:?}", excerpt(line)), HEAD));
+            return Err(fault(TextPosition::new(number, 1), format!("{:?}", excerpt(line)), HEAD));
         };
         (self.pattern.columns, self.pattern.rows) = (columns, rows);
         Ok(())
@@ -152,7 +163,7 @@ impl PatternReader {
     fn read_runs(&mut self, number: usize, line: &str) -> Result<bool, PatternFault> {
         let mut letters = line.chars().enumerate().peekable();
         while let Some((index, character)) = letters.next() {
-            self.at = (number, index + 1);
+            self.at = TextPosition::new(number, index + 1);
             match character {
                 character if character.is_whitespace() => continue,
                 '0'..='9' => {
@@ -205,12 +216,12 @@ impl PatternReader {
     }
 }
 
-fn rule_at(at: At, text: &str) -> Result<Rule, PatternFault> {
+fn rule_at(at: TextPosition, text: &str) -> Result<Rule, PatternFault> {
     let text = text.trim();
     text.parse().map_err(|_| fault(at, format!("the rule {text:?}"), rule::ALLOWED))
 }
 
-fn side(at: At, name: &str, value: &str) -> Result<u32, PatternFault> {
+fn side(at: TextPosition, name: &str, value: &str) -> Result<u32, PatternFault> {
     let number = value.parse::<u32>().ok().filter(|number| *number <= SIDE_MAX);
     number.ok_or_else(|| fault(at, format!("{name} is {:?}", excerpt(value)), format!("0 to {SIDE_MAX}")))
 }

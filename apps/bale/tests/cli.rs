@@ -28,6 +28,8 @@ fn gups_has_no_errors_in_any_mode_on_any_machine() {
             "--places 3",
             "--places 6 --mode routed --shape 3x2",
             "--places 8 --mode roles",
+            "--places 6 --mode roles --routers 1 --appliers 2",
+            "--places 4 --mode roles --routers 2 --appliers 2 --shape 1x1",
             "--places 2 --mode messages",
         ] {
             let found = document(PROGRAM, &format!("--machine {machine} --bits 10 {mode}"));
@@ -155,6 +157,10 @@ fn what_cannot_be_is_refused_in_a_line_before_anything_is_allocated() {
         (PROGRAM, "--mode routed --shape 4by4", "\"4by4\" is not a shape"),
         (PROGRAM, "--shape 2x1 --places 2", "--shape is 2x1; allowed only with --mode routed and roles"),
         (PROGRAM, "--mode roles --places 6", "--places is 6; allowed with --mode roles: groups of 4"),
+        (PROGRAM, "--routers 2", "--routers is 2; allowed only with --mode roles"),
+        (PROGRAM, "--appliers 2", "--appliers is 2; allowed only with --mode roles"),
+        (PROGRAM, "--mode roles --routers 4", "--routers is 4; allowed: at most 3, one for each dimension"),
+        (PROGRAM, "--mode roles --routers 0", "0 is not in 1.."),
         (PROGRAM, "--locks 16", "--locks is 16; allowed only with --mode locks"),
         (PROGRAM, "--mode locks --locks 0", "0 is not in 1..=1024"),
         (PROGRAM, "--lookahead 0", "0 is not in 1..=1048576"),

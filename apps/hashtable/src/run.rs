@@ -251,7 +251,7 @@ async fn operate(team: &Team, input: TableInput) -> isles::Result<TableShare> {
     }
     table.barrier().await?;
     share.seconds = (now() - started).as_secs_f64();
-    check_share(&table, input, (here, places), &mut share)?;
+    check_share(&table, input, here, places, &mut share)?;
     table.barrier().await?;
     share.counts = table.counts();
     table.close().await?;
@@ -262,7 +262,8 @@ async fn operate(team: &Team, input: TableInput) -> isles::Result<TableShare> {
 fn check_share(
     table: &SvmArray<Slot>,
     input: TableInput,
-    (here, places): (u64, usize),
+    here: u64,
+    places: usize,
     share: &mut TableShare,
 ) -> isles::Result<()> {
     let expected = input.expected();

@@ -141,7 +141,7 @@ impl Application for HartreeFock {
         let shells = basis::shell::shells(&molecule, &basis, is_cartesian).map_err(usage)?;
         let functions = Functions { shells, is_cartesian };
         let builder = FockBuilder::new(&functions);
-        let scf = Scf::new(&molecule, &functions, &builder, (&basis.name, self.guess)).map_err(usage)?;
+        let scf = Scf::new(&molecule, &functions, &builder, &basis.name, self.guess).map_err(usage)?;
         Ok(HfInput::new(self, molecule, functions, scf))
     }
 
@@ -166,7 +166,7 @@ impl Application for HartreeFock {
         let followed_max = if input.stable { FOLLOWED_MAX } else { 0 };
         for _ in 0..followed_max {
             let Some(mut search) = input.scf.stability(BUILDS_MAX.0).filter(|_| is_converged) else { break };
-            let known = searched(&mut search, (&mut build, pairs), &distributor).await?;
+            let known = search_stability(&mut search, &mut build, pairs, &distributor).await?;
             stability = Some(known);
             if known.is_stable != Some(false) {
                 break;
@@ -184,7 +184,7 @@ impl Application for HartreeFock {
         };
         let is_checked = is_converged && !input.stable && unchecked.is_none();
         if let Some(mut search) = input.scf.stability(BUILDS_MAX.1).filter(|_| is_checked) {
-            stability = Some(searched(&mut search, (&mut build, pairs), &distributor).await?);
+            stability = Some(search_stability(&mut search, &mut build, pairs, &distributor).await?);
         }
         let iterations = input.scf.iterations().to_vec();
         let found = HfFound {
@@ -259,9 +259,10 @@ fn next_iteration(iterations: &[Iteration]) -> String {
 }
 
 /// Searches for lower energies and returns the stability.
-async fn searched(
+async fn search_stability(
     search: &mut StabilitySearch,
-    (build, pairs): (&mut SharedBuild, usize),
+    build: &mut SharedBuild,
+    pairs: usize,
     distributor: &WorkDistributor,
 ) -> isles::Result<Stability> {
     distributor.begin_phase(HfPhase::Stability.name());

@@ -15,7 +15,7 @@ fn calculated(molecule: &Molecule, set: &str, is_cartesian: bool) -> (f64, Prope
             .unwrap();
     let functions = Functions { shells, is_cartesian };
     let mut builder = FockBuilder::new(&functions);
-    let mut scf = Scf::new(molecule, &functions, &builder, (set, Guess::Atoms)).unwrap();
+    let mut scf = Scf::new(molecule, &functions, &builder, set, Guess::Atoms).unwrap();
     loop {
         let change = scf.density_change();
         builder.begin(&packed(&change));
@@ -94,7 +94,7 @@ fn functions_that_depend_on_each_other_and_too_few_of_them_are_refused() {
     let water = molecule::open("h2o", -4).unwrap();
     let refused = |molecule: &Molecule, functions: &Functions| {
         let builder = FockBuilder::new(functions);
-        Scf::new(molecule, functions, &builder, ("sto-3g", Guess::Atoms)).err().unwrap().to_string()
+        Scf::new(molecule, functions, &builder, "sto-3g", Guess::Atoms).err().unwrap().to_string()
     };
     let shells =
         basis::shell::shells(&water, &basis::open("sto-3g", &water.elements()).unwrap(), false).unwrap();

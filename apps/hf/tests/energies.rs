@@ -64,7 +64,7 @@ impl Calculation {
         let shells = shell::shells(&case.molecule, &set, false).unwrap();
         let functions = Functions { shells, is_cartesian: false };
         let builder = FockBuilder::new(&functions);
-        let scf = Scf::new(&case.molecule, &functions, &builder, (case.basis, Guess::Atoms)).unwrap();
+        let scf = Scf::new(&case.molecule, &functions, &builder, case.basis, Guess::Atoms).unwrap();
         Calculation { scf, builder }
     }
 

@@ -67,12 +67,13 @@ pub(super) async fn run_by_parts(Sizes { order, sweeps }: Sizes) -> isles::Resul
     let halo = Halo::new(1).without_axis(1);
     let one = DistArray::<f64, 2>::with_halo(&team, [order; 2], cut, halo).await?;
     let other = DistArray::<f64, 2>::with_halo(&team, [order; 2], cut, halo).await?;
-    everywhere!(sweep_parts(&team, (&one, &other), sweeps).await?).await
+    everywhere!(sweep_parts(&team, &one, &other, sweeps).await?).await
 }
 
 async fn sweep_parts(
     team: &Team,
-    (one, other): (&DistArray<f64, 2>, &DistArray<f64, 2>),
+    one: &DistArray<f64, 2>,
+    other: &DistArray<f64, 2>,
     sweeps: u64,
 ) -> isles::Result<PlaceOutcome> {
     for array in [one, other] {

@@ -81,7 +81,7 @@ fn encoded(setup: &Setup, records: &[Snapshot]) -> io::Result<Vec<u8>> {
         for record in records {
             for depth in &depths {
                 for (row, column) in cells(setup) {
-                    let [east, north] = velocity(setup, record, (row, column), *depth);
+                    let [east, north] = velocity(setup, record, row, column, *depth);
                     u.push(east);
                     v.push(north);
                 }
@@ -128,7 +128,7 @@ fn cells(setup: &Setup) -> impl Iterator<Item = (usize, usize)> + Clone + use<> 
 
 /// The velocity in the middle of a cell at a depth: of the level there, the mean of both faces; the fill value where
 /// there is no water.
-fn velocity(setup: &Setup, record: &Snapshot, (row, column): (usize, usize), depth: f64) -> [f32; 2] {
+fn velocity(setup: &Setup, record: &Snapshot, row: usize, column: usize, depth: f64) -> [f32; 2] {
     let (rows, columns, levels) = (setup.grid.rows, setup.grid.columns, setup.grid.levels);
     let water = setup.depth(row, column);
     if depth >= water {

@@ -48,7 +48,7 @@ type Table = BTreeMap<(Waypoint, Waypoint), Vec<u32>>;
 fn plan(mission: &Mission, arrival: impl Fn(Waypoint, Waypoint, u32) -> u32) -> Option<u32> {
     let mut search = RouteSearch::new(&mission.sea, mission.start, mission.goal);
     while let Some(edge) = search.next_edge() {
-        search.answer(edge, (arrival(edge.from, edge.to, edge.departure), 0));
+        search.record_arrival(edge, arrival(edge.from, edge.to, edge.departure), 0);
     }
     search.arrival(mission.goal)
 }

@@ -100,7 +100,17 @@ pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> DiveResult {
                 slot += 1.0;
                 continue;
             }
-            let speed = speed(sea, resolution, (middle, course), (depth, (slot + 0.5) * resolution.slot));
+            let speed = speed(
+                sea,
+                resolution,
+                Moment {
+                    east: middle.east,
+                    north: middle.north,
+                    depth,
+                    time: (slot + 0.5) * resolution.slot,
+                },
+                course,
+            );
             evaluations += 1;
             if speed * (end - time) >= left {
                 time += left / speed;
@@ -117,26 +127,22 @@ pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> DiveResult {
     DiveResult { arrival: if is_late { NEVER } else { arrival as u32 }, evaluations }
 }
 
-/// Metres a second that the glider makes along its course, at the middle of a piece and of a slot; 0 if it lies.
-fn speed(
-    sea: &Sea,
-    resolution: &Resolution,
-    (middle, course): (Position, Position),
-    (depth, time): (f64, f64),
-) -> f64 {
+/// Metres a second that the glider makes along `course` at `middle`, the middle of a piece and of a slot; 0 if it lies.
+fn speed(sea: &Sea, resolution: &Resolution, middle: Moment, course: Position) -> f64 {
+    let position = Position { east: middle.east, north: middle.north };
     let half = resolution.piece / 2.0;
     let is_covered = sea.moving().any(|obstacle| {
         let wider = crate::sea::Obstacle { radius: obstacle.radius + half, ..*obstacle };
-        wider.covers(middle, time, resolution.slot / 2.0)
+        wider.covers(position, middle.time, resolution.slot / 2.0)
     });
     if is_covered {
         return 0.0;
     }
-    let water = sea.current(Moment { east: middle.east, north: middle.north, depth, time });
+    let water = sea.current(middle);
     let along = water.east * course.east + water.north * course.north;
     let across = water.north * course.east - water.east * course.north;
     let forward = SPEED * SPEED - across * across;
-    debug_assert!(forward.is_finite() && along.is_finite(), "a current of {water:?} at {middle:?}");
+    debug_assert!(forward.is_finite() && along.is_finite(), "a current of {water:?} at {position:?}");
     if forward > 0.0 { (along + forward.sqrt()).max(0.0) } else { 0.0 }
 }
 

@@ -167,7 +167,8 @@ impl<'p> Searched<'p> {
     fn add(&mut self, edge: Edge, glided: Vec<DiveResult>) {
         self.dives += glided.len() as u64;
         self.evaluations += glided.iter().map(|glided| u64::from(glided.evaluations)).sum::<u64>();
-        self.search.answer(edge, best(glided.into_iter().map(|glided| glided.arrival)));
+        let (arrival, profile) = best(glided.into_iter().map(|glided| glided.arrival));
+        self.search.record_arrival(edge, arrival, profile);
     }
 }
 

@@ -54,7 +54,7 @@ pub fn write_svg(plan: &Mission, legs: &[Leg], caption: &str, out: &mut dyn Writ
     writeln!(out, "<rect width=\"{WIDTH}\" height=\"{height:.1}\" fill=\"#ffffff\"/>")?;
     writeln!(out, "<text x=\"{MARGIN}\" y=\"30\" font-size=\"20\">{caption}</text>")?;
     let time = legs.last().map_or(0.0, |leg| f64::from(leg.arrival) / 2.0);
-    write_water(plan, &frame, (wide, high), time, out)?;
+    write_water(plan, &frame, wide, high, time, out)?;
     for island in &sea.islands {
         write_disc(&frame, island, 0.0, "#c8b88a", out)?;
     }
@@ -69,7 +69,8 @@ pub fn write_svg(plan: &Mission, legs: &[Leg], caption: &str, out: &mut dyn Writ
 fn write_water(
     plan: &Mission,
     frame: &Frame,
-    (wide, high): (f64, f64),
+    wide: f64,
+    high: f64,
     time: f64,
     out: &mut dyn Write,
 ) -> io::Result<()> {

@@ -10,7 +10,7 @@ use crate::parallel::{Idle, IdleWait, Searched, plan_route, sequential};
 use crate::picture;
 use crate::route::{Leg, geojson, is_feasible, legs, length};
 use crate::sea::Position;
-use crate::zermelo;
+use crate::zermelo::{self, Shear};
 use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles::{Claim, measured};
@@ -101,7 +101,9 @@ impl PathFound {
         let [from, to] = [plan.start, plan.goal].map(|end| plan.sea.position(end));
         let optimum = match &plan.sea.current {
             Current::Uniform(current) => zermelo::uniform(from, to, *current, SPEED),
-            Current::Shear { middle, per_second } => zermelo::shear(from, to, (*middle, *per_second), SPEED),
+            Current::Shear { middle, per_second } => {
+                zermelo::shear(from, to, Shear { middle: *middle, rate: *per_second }, SPEED)
+            }
             _ => None,
         };
         optimum.filter(|_| is_free && case.is_some())

@@ -89,7 +89,7 @@ impl<'s> RouteSearch<'s> {
     }
 
     /// Records the arrival along `edge` with its best dive profile.
-    pub fn answer(&mut self, edge: Edge, (arrival, profile): (u32, u32)) {
+    pub fn record_arrival(&mut self, edge: Edge, arrival: u32, profile: u32) {
         let known = &mut self.reached[edge.to.0 as usize];
         if arrival != NEVER && known.is_none_or(|known| arrival < known.arrival) {
             *known = Some(Reached { arrival, from: edge.from, profile });

@@ -6,7 +6,7 @@ use crate::glide::{Dive, NEVER, SPEED, glide};
 use crate::parallel::sequential;
 use crate::route::legs;
 use crate::sea::{Obstacle, Position, Waypoint};
-use crate::zermelo;
+use crate::zermelo::{self, Shear};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use petgraph::graph::DiGraph;
 use proptest::prelude::*;
@@ -193,10 +193,10 @@ fn a_uniform_current_is_zermelos_closed_form() {
 #[test]
 fn a_shear_without_rate_is_still_water_and_with_one_is_what_three_straight_courses_do_not_beat() {
     let (from, to) = (Position { east: 0.0, north: 2_000.0 }, Position { east: 20_000.0, north: 6_000.0 });
-    let still = zermelo::shear(from, to, (0.0, 0.0), SPEED).unwrap();
+    let still = zermelo::shear(from, to, Shear { middle: 0.0, rate: 0.0 }, SPEED).unwrap();
     assert!((still - from.distance(to) / SPEED).abs() < 1e-3);
     let (middle, rate) = (4_000.0, 5e-5);
-    let best = zermelo::shear(from, to, (middle, rate), SPEED).unwrap();
+    let best = zermelo::shear(from, to, Shear { middle, rate }, SPEED).unwrap();
     // Steer for a point beside the straight way and then for the goal, holding each course in small steps.
     let sail = |from: Position, to: Position| {
         let (length, mut time) = (from.distance(to), 0.0);
@@ -228,7 +228,7 @@ fn the_planner_comes_nearer_to_zermelos_optimum_with_more_headings() {
         let plan = plan(&format!("--case zermelo --columns 31 --rows 15 --reach {reach} --profiles 1"));
         let [from, to] = [plan.start, plan.goal].map(|end| plan.sea.position(end));
         let Current::Shear { middle, per_second } = plan.sea.current else { unreachable!("it is the case") };
-        let best = zermelo::shear(from, to, (middle, per_second), SPEED).unwrap();
+        let best = zermelo::shear(from, to, Shear { middle, rate: per_second }, SPEED).unwrap();
         f64::from(arrival(&plan).unwrap()) / best
     };
     let [coarse, middle, fine] = [1, 2, 4].map(of);

@@ -19,18 +19,29 @@ pub fn uniform(from: Position, to: Position, current: Velocity, speed: f64) -> O
     (root >= 0.0 && bottom > 0.0).then(|| (east * east + north * north) / bottom)
 }
 
-/// Returns the position of a vehicle after `time` in the current `east = rate · (north - middle)` that steers optimally
-/// and starts with heading of tangent `tangent`, eastward if `sign` is 1.
+/// A linear shear: the current `east = rate · (north - middle)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Shear {
+    /// Coordinate at which there is no current.
+    pub middle: f64,
+    /// Increase of the current with the coordinate, per second.
+    pub rate: f64,
+}
+
+/// First heading of a vehicle.
+#[derive(Clone, Copy)]
+struct Heading {
+    tangent: f64,
+    /// 1 if it is eastward, else -1.
+    sign: f64,
+}
+
+/// Returns the position after `time` of a vehicle that begins at `from` with `heading` and steers optimally.
 ///
 /// The tangent of the optimal heading `θ` is `tan θ0 - rate · t`, from which position follows by quadrature; here by
 /// Simpson's rule in [`STEPS`] steps, which is exact to ten digits.
-fn steered(
-    (from, middle): (Position, f64),
-    (rate, speed): (f64, f64),
-    way: (f64, f64),
-    time: f64,
-) -> Position {
-    let (tangent, sign) = way;
+fn position_after(from: Position, current: Shear, speed: f64, heading: Heading, time: f64) -> Position {
+    let (Shear { middle, rate }, Heading { tangent, sign }) = (current, heading);
     let velocity = |at: f64, north: f64| {
         let tangent = tangent - rate * at;
         let cosine = sign / (1.0 + tangent * tangent).sqrt();
@@ -60,16 +71,15 @@ fn steered(
 /// Steps of the quadrature.
 const STEPS: u32 = 200;
 
-/// Seconds from `from` to `to` at `speed` in the current `east = rate · (north - middle)`; none if no heading leads
-/// there.
+/// Seconds from `from` to `to` at `speed` in a linear shear; none if no heading leads there.
 ///
 /// Newton's method for the tangent of the first heading and the time, from the straight way.
-pub fn shear(from: Position, to: Position, (middle, rate): (f64, f64), speed: f64) -> Option<f64> {
+pub fn shear(from: Position, to: Position, current: Shear, speed: f64) -> Option<f64> {
     let sign = if to.east >= from.east { 1.0 } else { -1.0 };
     let (mut tangent, mut time) =
         ((to.north - from.north) / (to.east - from.east), from.distance(to) / speed);
     let miss = |tangent: f64, time: f64| {
-        let at = steered((from, middle), (rate, speed), (tangent, sign), time);
+        let at = position_after(from, current, speed, Heading { tangent, sign }, time);
         (at.east - to.east, at.north - to.north)
     };
     for _ in 0..100 {

@@ -3,8 +3,8 @@
 //! It is the program of P. Cichowski, J. Keller and C. Kessler, "Modelling Power Consumption of the Intel SCC", 6th
 //! MARC symposium (2012), paper 9 (004:1861-1882): one core of each power domain, its master, sets the clock of the
 //! domain; a coordinator numbers the masters, and the first `--high-domains` of them take the high clock; then all loop
-//! for a while. The power itself is in the summary of the run. On a real machine clocks stay as they are. Invariant:
-//! the sum of a pass is the same at every place, so it can be checked.
+//! for a while. The summary of the run has the power. A real machine keeps its clocks. Invariant: the sum of a pass is
+//! the same at every place, so it can be checked.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// Dividers of the SCC's clock of 1,600 MHz.
 const DIVIDERS: std::ops::RangeInclusive<i64> = 2..=16;
 
-/// Most power domains of a chip.
+/// Largest number of power domains of a chip.
 const DOMAINS_MAX: i64 = 256;
 
 /// The arguments of `isles run power-loops`.
@@ -54,7 +54,7 @@ pub struct PowerLoops {
 /// Work of a place.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PlaceLoops {
-    /// The number of its domain among the masters, from 1, if it is one.
+    /// Number of its domain among the masters, from 1, if it is a master.
     master: Option<u32>,
     /// Clock divider in the loop; `None` if the clock cannot be divided.
     divider: Option<u32>,
@@ -160,15 +160,15 @@ impl RunResult for PowerLoops {
     }
 }
 
-/// Step 1: the masters of the domains tell the coordinator, which is the first place, are numbered and set the clock of
-/// their domain; all go on when all clocks are set. Returns the number of this place if it is a master.
+/// Step 1: the masters of the domains report to the coordinator, which is the first place, get their numbers, and set
+/// the clocks of their domains; all go on once all clocks are set. Returns the number of this place if it is a master.
 async fn set_clocks(high_domains: u32, [high, low]: [u32; 2]) -> isles::Result<Option<u32>> {
     let refused = |error: isles::clocks::ClockError| isles::Error::message(error.to_string());
     let team = Team::world();
-    // A request is answered at the first place of a supply only, which is its master.
+    // Only the first place of a supply gets an answer to its request, and is its master.
     let is_master = isles::clocks::set_supply_divider(low).map_err(refused)?.is_some();
     let masters = team.gather_slice(0, &[u32::from(is_master)]).await?;
-    // The coordinator gives the masters the numbers from 1 on, and all others 0.
+    // The coordinator numbers the masters from 1, and gives all others 0.
     let numbers = masters.map(|masters| {
         let number = |last: &mut u32, is_master: &u32| {
             *last += is_master;

@@ -1,8 +1,8 @@
-//! The four programs of the paper's table II, as what a pass of each adds up and what it costs a core.
+//! The four programs of the paper's table II: the sum of a pass, and its cost to a core.
 //!
-//! A pass goes once through an array of a million numbers, or adds one as often to a variable. The sum of a pass is
-//! computed once; all others cost the same and give the same. Invariant: a sum wraps as the numbers of C do on that
-//! chip, with 32 bits, and is what its formula says.
+//! A pass goes once through an array of a million numbers, or increments a variable a million times. The sum is
+//! computed in one pass only; all others have the same cost and the same sum. Invariant: a sum wraps at 32 bits, as C's
+//! numbers do on that chip, and equals its formula.
 
 use clap::ValueEnum;
 use isles::Work;
@@ -29,7 +29,7 @@ pub enum LoopProgram {
     Seventh,
 }
 
-/// The element of the array at `index`.
+/// Returns the element of the array at `index`.
 fn element(program: LoopProgram, index: u64) -> i32 {
     match program {
         LoopProgram::Increment => 1,
@@ -39,7 +39,7 @@ fn element(program: LoopProgram, index: u64) -> i32 {
     }
 }
 
-/// Returns the sum that one pass of the core with this rank adds up, element by element.
+/// Returns the sum of one pass of the core with this rank, added up element by element.
 pub fn pass_sum(program: LoopProgram, rank: usize) -> i64 {
     let at = |step: u64| match program {
         LoopProgram::Seventh => (7 * step + rank as u64) % ELEMENTS,
@@ -49,7 +49,7 @@ pub fn pass_sum(program: LoopProgram, rank: usize) -> i64 {
     i64::from(sum)
 }
 
-/// The same by a formula: seven and a million have no common factor, so each element is met once.
+/// Returns the same sum by a formula: seven and a million have no common factor, so each element occurs once.
 pub fn sum_by_formula(program: LoopProgram) -> i64 {
     let whole = match program {
         LoopProgram::Increment => ELEMENTS as i128,
@@ -64,11 +64,11 @@ pub fn sum_by_formula(program: LoopProgram) -> i64 {
 pub fn pass_work(program: LoopProgram) -> Work {
     let steps = Work::new().branches(ELEMENTS);
     match program {
-        // The variable stays in a register: an addition and the count of the loop.
+        // The variable stays in a register: an addition and the loop count.
         LoopProgram::Increment => steps.integers(2 * ELEMENTS),
-        // A load, an addition, the count.
+        // A load, an addition, the loop count.
         LoopProgram::Zeros | LoopProgram::Most => steps.integers(3 * ELEMENTS).streamed(BYTES).of(BYTES),
-        // Every element lies in another line than the one before; the index is multiplied and divided.
+        // Successive elements lie in different lines; the index is multiplied and divided.
         LoopProgram::Seventh => steps.integers(5 * ELEMENTS).divisions(ELEMENTS).scattered(ELEMENTS, BYTES),
     }
 }

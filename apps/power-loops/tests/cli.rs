@@ -1,4 +1,4 @@
-//! `isles run power-loops`: clocks by domain on a modelled chip, none on a host, sums by formulas, refusals in a line.
+//! `isles run power-loops`: clocks by domain on a modelled chip, none on a host, sums by formulas, one-line refusals.
 
 #[path = "../../../crates/cli/tests/command/scene/mod.rs"]
 mod scene;
@@ -17,7 +17,7 @@ fn document(line: &str) -> Value {
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
-/// A number of each place; nothing where it has none.
+/// Returns a number of each place, or `None` for places without one.
 fn by_place(document: &Value, name: &str) -> Vec<Option<u64>> {
     document["loops"].as_array().unwrap().iter().map(|place| place[name].as_u64()).collect()
 }

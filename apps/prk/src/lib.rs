@@ -169,14 +169,25 @@ pub struct PrkFound {
     is_average: bool,
 }
 
+/// Unit of a rate.
+#[derive(Clone, Copy)]
+struct RateUnit {
+    name: &'static str,
+    /// Operations a second.
+    size: f64,
+}
+
+const MB_PER_S: RateUnit = RateUnit { name: "MB/s", size: 1e6 };
+const MFLOPS: RateUnit = RateUnit { name: "MFlops/s", size: 1e6 };
+const GUPS: RateUnit = RateUnit { name: "GUPS/s", size: 1e9 };
+
 /// Result of a kernel, for its module.
 struct KernelOutcome {
     /// The longest time of a place, of all iterations that are timed.
     seconds: f64,
     /// Operations, bytes or updates in that time.
     operations: f64,
-    /// The unit of the rate, and how many operations a second that is.
-    unit: (&'static str, f64),
+    unit: RateUnit,
     error: f64,
     /// Of stencil only.
     digest: Option<u64>,
@@ -185,7 +196,7 @@ struct KernelOutcome {
 
 impl KernelOutcome {
     /// An outcome without a digest and pages.
-    fn new(seconds: f64, operations: f64, unit: (&'static str, f64), error: f64) -> KernelOutcome {
+    fn new(seconds: f64, operations: f64, unit: RateUnit, error: f64) -> KernelOutcome {
         KernelOutcome { seconds, operations, unit, error, digest: None, pages: None }
     }
 }
@@ -287,14 +298,14 @@ impl Application for Prk {
             Kernel::Nstream => nstream::run(sizes).await,
             Kernel::Random => random::run(sizes).await,
         }?;
-        let KernelOutcome { seconds, operations, unit: (unit, size), error, digest, pages } = outcome;
+        let KernelOutcome { seconds, operations, unit, error, digest, pages } = outcome;
         let digest = digest.map(|digest| format!("{digest:016x}"));
         let is_average = sizes.kernel != Kernel::Random;
         let each = if is_average { seconds / sizes.iterations as f64 } else { seconds };
-        let rate = operations / seconds / size;
+        let rate = operations / seconds / unit.size;
         let found = PrkFound {
             kernel_rate: rate,
-            unit,
+            unit: unit.name,
             operations,
             seconds_each: each,
             error,

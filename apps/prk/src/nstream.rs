@@ -1,6 +1,6 @@
 //! The kernel nstream: A += B + 3 C over vectors that are split. It measures memory; no message is sent.
 
-use super::{KernelOutcome, Sizes, begin, together};
+use super::{KernelOutcome, MB_PER_S, Sizes, begin, together};
 use isles::array::{DistArray, Distribution};
 use isles::prelude::*;
 
@@ -11,19 +11,25 @@ const C: f64 = 2.0;
 /// Runs it over all places.
 pub(super) async fn run(Sizes { length, iterations, .. }: Sizes) -> isles::Result<KernelOutcome> {
     let team = Team::world();
-    let new = async || DistArray::<f64, 1>::new(&team, [length], [Distribution::Block]).await;
-    let vectors = (new().await?, new().await?, new().await?);
-    let found = everywhere!(stream(&team, &vectors, iterations).await?).await?;
+    let new = async || Vector::new(&team, [length], [Distribution::Block]).await;
+    let (a, b, c) = (new().await?, new().await?, new().await?);
+    let found = everywhere!(stream(&team, &a, &b, &c, iterations).await?).await?;
     let (seconds, sum) = together(found, |one, other| one + other);
     let expected = (iterations + 1) as f64 * (B + SCALAR * C) * length as f64;
     let bytes = (iterations * 4 * 8) as f64 * length as f64;
-    Ok(KernelOutcome::new(seconds, bytes, ("MB/s", 1e6), (sum - expected).abs() / expected))
+    Ok(KernelOutcome::new(seconds, bytes, MB_PER_S, (sum - expected).abs() / expected))
 }
 
-type Vectors = (DistArray<f64, 1>, DistArray<f64, 1>, DistArray<f64, 1>);
+type Vector = DistArray<f64, 1>;
 
 /// The part of this place: the seconds that it took, and the sum of its part of A.
-async fn stream(team: &Team, (a, b, c): &Vectors, iterations: u64) -> isles::Result<(f64, f64)> {
+async fn stream(
+    team: &Team,
+    a: &Vector,
+    b: &Vector,
+    c: &Vector,
+    iterations: u64,
+) -> isles::Result<(f64, f64)> {
     b.lock().values_mut().fill(B);
     c.lock().values_mut().fill(C);
     let mut started = now();

@@ -1,6 +1,6 @@
 //! The kernel p2p (Synch_p2p): a wave over a grid whose columns are split, one number for each row to the right.
 
-use super::{KernelOutcome, Sizes, begin, together};
+use super::{KernelOutcome, MFLOPS, Sizes, begin, together};
 use isles::array::{ArrayPart, DistArray, Distribution, Halo};
 use isles::prelude::*;
 
@@ -25,7 +25,7 @@ pub(super) async fn run(Sizes { columns, rows, iterations, .. }: Sizes) -> isles
     let expected = ((iterations + 1) * (columns + rows - 2) as u64) as f64;
     let operations = (iterations * 2) as f64 * (columns - 1) as f64 * (rows - 1) as f64;
     let error = (corner - expected).abs() / expected;
-    Ok(KernelOutcome::new(seconds, operations, ("MFlops/s", 1e6), error))
+    Ok(KernelOutcome::new(seconds, operations, MFLOPS, error))
 }
 
 /// The part of this place: the seconds that it took, and the last cell of all if it lies here.

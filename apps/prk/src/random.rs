@@ -3,7 +3,7 @@
 //! It differs from that of the HPC Challenge: the stream starts elsewhere, and the same updates are made twice, so that
 //! the table must be as it was.
 
-use super::{KernelOutcome, Sizes, begin, together};
+use super::{GUPS, KernelOutcome, Sizes, begin, together};
 use isles::array::{DistArray, Distribution};
 use isles::prelude::*;
 
@@ -41,7 +41,7 @@ pub(super) async fn run(Sizes { bits, ratio, .. }: Sizes) -> isles::Result<Kerne
     let table = DistArray::<u64, 1>::new(&team, [1 << bits], [Distribution::Block]).await?;
     let found = everywhere!(update(&team, &table, ratio).await?).await?;
     let (seconds, wrong) = together(found, |one, other| one + other);
-    Ok(KernelOutcome::new(seconds, (ratio << bits) as f64, ("GUPS/s", 1e9), wrong))
+    Ok(KernelOutcome::new(seconds, (ratio << bits) as f64, GUPS, wrong))
 }
 
 /// The part of this place: the seconds that it took, and how many of its entries are wrong.

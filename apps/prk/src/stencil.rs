@@ -1,6 +1,6 @@
 //! The kernel stencil: a star over a square grid in blocks, whose halos come from the places around it.
 
-use super::{KernelOutcome, Sizes, begin};
+use super::{KernelOutcome, MFLOPS, Sizes, begin};
 use isles::array::{ArrayPart, DistArray, Distribution, Halo};
 use isles::prelude::*;
 use isles::svm::RegionCounts;
@@ -29,12 +29,11 @@ pub(super) async fn run(Sizes { order, radius, iterations, .. }: Sizes) -> isles
     let input = DistArray::<f64, 2>::with_halo(&team, [order; 2], blocks, halo).await?;
     let output = DistArray::<f64, 2>::with_halo(&team, [order; 2], blocks, halo).await?;
     let found = everywhere!({
-        let both = (&input, &output);
         match radius {
-            1 => sweeps::<1>(&team, both, iterations).await?,
-            2 => sweeps::<2>(&team, both, iterations).await?,
-            3 => sweeps::<3>(&team, both, iterations).await?,
-            _ => sweeps::<4>(&team, both, iterations).await?,
+            1 => sweeps::<1>(&team, &input, &output, iterations).await?,
+            2 => sweeps::<2>(&team, &input, &output, iterations).await?,
+            3 => sweeps::<3>(&team, &input, &output, iterations).await?,
+            _ => sweeps::<4>(&team, &input, &output, iterations).await?,
         }
     })
     .await?;
@@ -72,14 +71,15 @@ pub(super) fn outcome(found: &[StencilShare], order: usize, radius: usize, itera
     KernelOutcome {
         digest: Some(found.iter().fold(0_u64, |sum, share| sum.wrapping_add(share.digest))),
         pages: found.iter().filter_map(|share| share.pages).reduce(RegionCounts::plus),
-        ..KernelOutcome::new(seconds, operations, ("MFlops/s", 1e6), error)
+        ..KernelOutcome::new(seconds, operations, MFLOPS, error)
     }
 }
 
 /// The part of this place.
 async fn sweeps<const R: usize>(
     team: &Team,
-    (input, output): (&DistArray<f64, 2>, &DistArray<f64, 2>),
+    input: &DistArray<f64, 2>,
+    output: &DistArray<f64, 2>,
     iterations: u64,
 ) -> isles::Result<StencilShare> {
     let [order, _] = input.extents();

@@ -1,6 +1,6 @@
 //! The kernel transpose: B += Aᵀ, then A += 1, with both matrices split into rows.
 
-use super::{KernelOutcome, Sizes, begin, together};
+use super::{KernelOutcome, MB_PER_S, Sizes, begin, together};
 use isles::array::{DistArray, Distribution, Halo};
 use isles::prelude::*;
 
@@ -11,10 +11,10 @@ pub(super) async fn run(Sizes { order, iterations, .. }: Sizes) -> isles::Result
     // Each place reads its columns of A where they lie.
     let a = DistArray::<f64, 2>::in_window(&team, [order, order], rows, Halo::default()).await?;
     let b = DistArray::<f64, 2>::new(&team, [order, order], rows).await?;
-    let found = everywhere!(transpose(&team, (&a, &b), iterations).await?).await?;
+    let found = everywhere!(transpose(&team, &a, &b, iterations).await?).await?;
     let (seconds, error) = together(found, |one, other| one + other);
     let bytes = (iterations * 2 * 8) as f64 * order as f64 * order as f64;
-    Ok(KernelOutcome::new(seconds, bytes, ("MB/s", 1e6), error))
+    Ok(KernelOutcome::new(seconds, bytes, MB_PER_S, error))
 }
 
 /// Returns the initial element of A at a row and a column.
@@ -25,7 +25,8 @@ fn at_first(order: usize, row: usize, column: usize) -> f64 {
 /// The part of this place: the seconds that it took, and the sum of the errors in its part of B.
 async fn transpose(
     team: &Team,
-    (a, b): (&DistArray<f64, 2>, &DistArray<f64, 2>),
+    a: &DistArray<f64, 2>,
+    b: &DistArray<f64, 2>,
     iterations: u64,
 ) -> isles::Result<(f64, f64)> {
     let [order, _] = a.extents();

@@ -360,7 +360,7 @@ impl Peers {
 
 impl Terms {
     /// The bytes of the term with this number, if it was fetched or is one of this place.
-    pub fn bytes<'a>(&'a self, number: u32, (numbering, own): (Numbering, &'a Dictionary)) -> &'a [u8] {
+    pub fn bytes<'a>(&'a self, number: u32, numbering: Numbering, own: &'a Dictionary) -> &'a [u8] {
         match self.positions.get(&number) {
             Some(position) => &self.terms[*position as usize],
             None => own.bytes(numbering.index(number)),

@@ -213,7 +213,7 @@ impl Session {
         if let [DataSource::Snapshot { name, path, head }] = self.sources.as_slice()
             && head.places() == 1
         {
-            return Ok(snapshot::open(None, (name, path), head).await);
+            return Ok(snapshot::open(None, name, path, head).await);
         }
         let mut all = Vec::new();
         for (number, source) in self.sources.iter().enumerate() {

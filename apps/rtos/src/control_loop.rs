@@ -1,9 +1,9 @@
 //! The application `control-loop`: a sensor, a controller, an actuator and a logger, each a task.
 //!
 //! The sensor has the plant, a tank whose level falls by itself. Readings go to the controller by a FIFO, commands to
-//! the actuator by a port, what it applies back to the plant by a port, and all to the logger by FIFOs. The set point
-//! is on a black board, the log is protected by a resource, the end is an event. All numbers are whole, so the values
-//! of the tasks are the same under every map; [`alone`] has them without tasks.
+//! the actuator by a port, the applied flow back to the plant by a port, and all of them to the logger by FIFOs. The
+//! set point is on a black board, a resource protects the log, and an event ends the loop. All numbers are integers, so
+//! the values of the tasks are the same under every map; [`alone`] computes them without tasks.
 
 use crate::program::{Digest, HubArguments, HubProgram};
 use clap::{Args, value_parser};
@@ -30,21 +30,21 @@ pub struct ControlLoop {
 #[derive(Serialize)]
 pub struct ControlLoopFound {
     steps: u32,
-    /// The value of each task: the last level of the sensor, the last command of the controller, the sum of what the
-    /// actuator has applied, and the digest of the logger.
+    /// The value of each task: the last level of the sensor, the last command of the controller, the total applied by
+    /// the actuator, and the digest of the logger.
     tasks: BTreeMap<String, i64>,
     /// The time of a step in microseconds.
     step_us: f64,
 }
 
-/// The level that is wanted, and the level in the beginning, in thousandths.
+/// The set point and the initial level, in thousandths.
 const SET_POINT: i64 = 500_000;
 const LEVEL: i64 = 100_000;
 
-/// The most that the actuator applies in a step.
+/// Largest amount that the actuator applies in a step.
 const APPLIED_MAX: i64 = 20_000;
 
-/// The level after a step in which so much was added: the fiftieth part of the tank runs out.
+/// Returns the level after a step in which `applied` was added: a fiftieth of the tank runs out.
 fn next_level(level: i64, applied: i64) -> i64 {
     level - level / 50 + applied
 }
@@ -85,7 +85,7 @@ fn describe(_: u32) -> HubDescription {
         .packet_bytes(8)
 }
 
-/// A task at each place, as far as there are places, and the hubs with who gets from them.
+/// Returns a map with a task at each place, while there are places, and each hub at a task that gets from it.
 fn usual_map(places: u32) -> HubMap {
     let at = |number: u32| number % places;
     HubMap::of([
@@ -172,7 +172,7 @@ async fn logger(task: &HubTask, steps: u32) -> isles::Result<i64> {
     Ok(digest.0 as i64)
 }
 
-/// The values of the tasks, computed in one loop without them.
+/// Returns the values of the tasks, computed in one loop without tasks.
 fn alone(steps: u32) -> BTreeMap<String, i64> {
     let (mut level, mut controller, mut command, mut sum) = (LEVEL, PiController::default(), 0, 0);
     let mut digest = Digest::new();
@@ -197,7 +197,7 @@ impl Application for ControlLoop {
     type Found = ControlLoopFound;
 
     fn open(&self, places: u32) -> Result<HubProgram<u32>, Failure> {
-        HubProgram::open(&self.hubs, self.steps, describe, (usual_map(places), places))
+        HubProgram::open(&self.hubs, self.steps, describe, usual_map(places), places)
     }
 
     fn heading(&self, input: &HubProgram<u32>) -> String {

@@ -1,9 +1,9 @@
-//! The application `port-throughput`: a task sends packets of one length to another one through a port.
+//! The application `port-throughput`: a task sends packets of one length to another task through a port.
 //!
-//! The receiver takes one packet before it measures, and then as many as are asked for; both wait at the port, so one
-//! packet is under way (OpenComRTOS, section IV.D). With `--hand-over` the data stays in a buffer of shared memory: the
-//! packet says which, the receiver locks it, copies it, and gives it back. Invariant: the receiver's digest is that of
-//! the packets that the sender makes, under every map.
+//! The receiver takes one packet before it measures, and then the requested number; both wait at the port, so one
+//! packet is in flight at a time (OpenComRTOS, section IV.D). With `--hand-over` the data stays in a buffer of shared
+//! memory: the packet identifies it, and the receiver locks it, copies it, and gives it back. Invariant: the receiver's
+//! digest is that of the packets that the sender makes, under every map.
 
 use crate::program::{Digest, HubArguments, HubProgram};
 use clap::{Args, ValueEnum, value_parser};
@@ -56,7 +56,7 @@ impl BufferMemory {
     }
 }
 
-/// The buffer that sender and receiver hand over to each other.
+/// The buffer that sender and receiver hand to each other.
 type SharedBuffer = Shared<Mapping<u8>>;
 
 /// The packets that are sent.
@@ -65,6 +65,14 @@ pub struct Packets {
     bytes: u32,
     count: u32,
     hand_over: Option<BufferMemory>,
+}
+
+/// Argument of the tasks.
+#[derive(Clone, Serialize, Deserialize)]
+struct TransferArguments {
+    packets: Packets,
+    /// Buffer that is handed over, if the packets do not go through the port.
+    buffer: Option<SharedBuffer>,
 }
 
 /// The result of a task: the digest of all packets, and the time of all but the first at the receiver.
@@ -81,9 +89,9 @@ pub struct PortThroughputFound {
     bytes: u32,
     /// Packets that were measured.
     packets: u32,
-    /// Data that the receiver has got a second, in 10^6 bytes.
+    /// Data received per second, in 10^6 bytes.
     mb_per_s: f64,
-    /// The digests of what was sent and received.
+    /// The digests of the sent and the received data.
     sent: u64,
     received: u64,
 }
@@ -101,7 +109,7 @@ fn describe(packets: Packets) -> HubDescription {
 /// Description of a buffer: its address, its length, and the resource that locks it.
 const DESCRIPTOR_BYTES: usize = 12;
 
-/// The packet that hands a buffer over.
+/// Returns the packet that hands over a buffer.
 fn descriptor(buffer: &SharedBuffer, bytes: u32, lock: HubId) -> [u8; DESCRIPTOR_BYTES] {
     let mut packet = [0; DESCRIPTOR_BYTES];
     packet[..4].copy_from_slice(&(buffer.home().index() as u32).to_le_bytes());
@@ -110,13 +118,13 @@ fn descriptor(buffer: &SharedBuffer, bytes: u32, lock: HubId) -> [u8; DESCRIPTOR
     packet
 }
 
-/// Port and receiver at one place, the sender at another.
+/// Returns a map with port and receiver at one place, and the sender at another.
 fn usual_map(places: u32) -> HubMap {
     let other = u32::from(places > 1);
     HubMap::of([("sender", 0), ("receiver", other), ("port", other), ("buffer", other), ("returned", 0)])
 }
 
-/// The data of a packet: its number, and bytes that follow from it.
+/// Writes the data of a packet: its number, and bytes that follow from it.
 fn fill(data: &mut [u8], number: u32) {
     let word = number.wrapping_mul(0x9e37_79b9).to_le_bytes();
     for chunk in data.chunks_mut(4) {
@@ -126,7 +134,7 @@ fn fill(data: &mut [u8], number: u32) {
 
 async fn body(
     task: HubTask,
-    (packets, buffer): (Packets, Option<SharedBuffer>),
+    TransferArguments { packets, buffer }: TransferArguments,
 ) -> isles::Result<Transferred> {
     let buffer = buffer.as_ref();
     if task.name() == "sender" {
@@ -193,7 +201,7 @@ impl Application for PortThroughput {
 
     fn open(&self, places: u32) -> Result<Self::Input, Failure> {
         let packets = Packets { bytes: self.bytes, count: self.packets, hand_over: self.hand_over };
-        HubProgram::open(&self.hubs, packets, describe, (usual_map(places), places))
+        HubProgram::open(&self.hubs, packets, describe, usual_map(places), places)
     }
 
     fn heading(&self, _: &Self::Input) -> String {
@@ -211,12 +219,12 @@ impl Application for PortThroughput {
         let buffer = match hand_over {
             None => None,
             Some(memory) => {
-                // The hubs see to it that one task at a time uses the buffer.
+                // The hubs allow only one task at a time to use the buffer.
                 let options = SharedOptions::default().memory(memory.kind()).exclusive_by_program();
                 Some(Shared::with(Mapping::new(bytes as usize), options).await?)
             }
         };
-        let tasks = input.run_with((packets, buffer), describe, body).await?.tasks;
+        let tasks = input.run_with(TransferArguments { packets, buffer }, describe, body).await?.tasks;
         let (sender, receiver) = (tasks["sender"], tasks["receiver"]);
         let seconds = receiver.nanoseconds as f64 / 1e9;
         let found = PortThroughputFound {

@@ -1,4 +1,4 @@
-//! The common part of the programs: the map, the costs of the kernel, a run of all tasks, and what it is checked by.
+//! The common part of the programs: the map, the costs of the kernel, a run of all tasks, and a digest to check it.
 //!
 //! Invariant: a map is refused before any place starts.
 
@@ -37,12 +37,12 @@ enum KernelName {
 }
 
 impl KernelName {
-    /// The costs in cycles.
+    /// Returns the costs in cycles.
     ///
     /// Sputh, Lukin and Verhulst, "Transparent Programming of Many/Multi Cores with OpenComRTOS" (2012): a semaphore
-    /// loop of 4 switches and 8 packets takes 2,612 cycles on the SCC and 4,500 on the C6678 (table V). A switch is
-    /// taken for half a packet. Copies are calibrated on the port (section IV.D): on one core of the SCC with 19.80
-    /// MB/s at 4,096 B; of the C6678 with what 28 KB more take, 1,148.52 MB/s at 4 KB and 2,695 at 32 KB on one core,
+    /// loop of 4 switches and 8 packets takes 2,612 cycles on the SCC and 4,500 on the C6678 (table V). A switch counts
+    /// as half a packet. Copies are calibrated on the port (section IV.D): for one core of the SCC with 19.80 MB/s at
+    /// 4,096 B; for the C6678 with the time of 28 KB more, from 1,148.52 MB/s at 4 KB and 2,695 at 32 KB on one core,
     /// 512 and 1,752 between two.
     fn costs(self) -> KernelCosts {
         match self {
@@ -73,7 +73,7 @@ pub struct HubProgram<A> {
 pub struct HubRun<V> {
     /// The value of each task, by its name.
     pub tasks: BTreeMap<String, V>,
-    /// The counts of the kernels of all places.
+    /// The counters of the kernels of all places.
     pub kernel: KernelCounts,
 }
 
@@ -81,12 +81,13 @@ impl<A> HubProgram<A>
 where
     A: Serialize + DeserializeOwned + Clone + 'static,
 {
-    /// Reads the map, or takes `usual`, and checks it against the description for this number of places.
+    /// Reads the map, or takes `usual`, and checks it against the description for the run's number of places.
     pub fn open(
         options: &HubArguments,
         arguments: A,
         describe: fn(A) -> HubDescription,
-        (usual, places): (HubMap, u32),
+        usual: HubMap,
+        places: u32,
     ) -> Result<HubProgram<A>, Failure> {
         let read = match &options.map {
             Some(map) => read_map("--map", map).map(Some),
@@ -126,7 +127,7 @@ where
     }
 }
 
-/// A digest of numbers in their order: FNV-1a.
+/// A digest of numbers in order: FNV-1a.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(pub u64);
 

@@ -1,7 +1,7 @@
 //! The application `semaphore-loop`: two tasks signal each other by two semaphores.
 //!
-//! A loop is two signals and two tests: 4 requests, 8 packets, 4 switches (OpenComRTOS, table V). The first loop is
-//! left out of the time. Invariant: both tasks count all loops, under every map.
+//! A loop is two signals and two tests: 4 requests, 8 packets, 4 switches (OpenComRTOS, table V). The first loop is not
+//! timed. Invariant: both tasks count all loops, under every map.
 
 use crate::program::{HubArguments, HubProgram, HubRun};
 use clap::{Args, value_parser};
@@ -27,19 +27,19 @@ pub struct SemaphoreLoop {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Looped {
     loops: u32,
-    /// The time of all loops but the first, in nanoseconds; 0 of the task that does not measure.
+    /// Time of all loops but the first, in nanoseconds; 0 for the task that does not measure.
     nanoseconds: u64,
 }
 
 /// The result of a run.
 #[derive(Serialize)]
 pub struct SemaphoreLoopFound {
-    /// The loops that each task has counted.
+    /// Number of loops that each task has counted.
     left: u32,
     right: u32,
-    /// The time of one loop in microseconds.
+    /// Time of one loop in microseconds.
     loop_us: f64,
-    /// Switches, requests and packets of one loop, the first and the last included.
+    /// Switches, requests and packets of one loop, including the first and the last loop.
     switches: f64,
     requests: f64,
     packets: f64,
@@ -57,7 +57,7 @@ fn describe(_: u32) -> HubDescription {
         .hub("pong", HubKind::Semaphore { count: 0 })
 }
 
-/// Each semaphore is where it is tested.
+/// Returns a map with each semaphore where it is tested.
 fn usual_map(places: u32) -> HubMap {
     let other = u32::from(places > 1);
     HubMap::of([("left", 0), ("pong", 0), ("right", other), ("ping", other)])
@@ -93,7 +93,7 @@ impl Application for SemaphoreLoop {
     type Found = SemaphoreLoopFound;
 
     fn open(&self, places: u32) -> Result<HubProgram<u32>, Failure> {
-        HubProgram::open(&self.hubs, self.loops.saturating_add(1), describe, (usual_map(places), places))
+        HubProgram::open(&self.hubs, self.loops.saturating_add(1), describe, usual_map(places), places)
     }
 
     fn heading(&self, input: &HubProgram<u32>) -> String {

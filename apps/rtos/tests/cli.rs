@@ -1,5 +1,5 @@
-//! `isles run semaphore-loop`, `port-throughput` and `control-loop`: the values of tasks under many maps, counts of the
-//! kernel, refusals in a line.
+//! `isles run semaphore-loop`, `port-throughput` and `control-loop`: the values of tasks under many maps, counters of
+//! the kernel, one-line refusals.
 
 #[path = "../../../crates/cli/tests/command/scene/mod.rs"]
 mod scene;
@@ -15,7 +15,7 @@ const CONTROL: &str = env!("CARGO_BIN_EXE_isles-control-loop");
 /// The maps of the repository.
 const MAPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/maps");
 
-/// The JSON that a run of a program with these arguments writes.
+/// Returns the JSON that a run of a program with these arguments writes.
 fn document(program: &str, line: &str, more: &[&str]) -> Value {
     let scene = Scene::new("rtos");
     let mut command = scene.program(program);
@@ -38,7 +38,7 @@ fn map_of(names: &[&str], places: u64, number: u64) -> String {
     names.iter().map(place).collect::<Vec<_>>().join(",")
 }
 
-/// Maps of each program's names, and how many places they need: 20 of 1 to 8 places.
+/// Returns maps of each program's names with the numbers of places that they need: 20 of 1 to 8 places.
 fn maps(names: &[&str]) -> Vec<(u64, String)> {
     let places = |number| 1 + number % 8;
     (0..20).map(|number| (places(number), map_of(names, places(number), number))).collect()

@@ -98,13 +98,16 @@ pub struct SampleTree {
     pub size: TreeSize,
 }
 
-const fn sample(
-    name: &'static str,
-    (kind, root_children, root_seed): (TreeKind, u32, u32),
-    (nodes, depth, leaves): (u64, u32, u64),
-) -> SampleTree {
-    let (rules, size) = (TreeRules { kind, root_children, root_seed }, TreeSize { nodes, leaves, depth });
+const fn sample(name: &'static str, rules: TreeRules, size: TreeSize) -> SampleTree {
     SampleTree { name, rules, size }
+}
+
+const fn rules(kind: TreeKind, root_children: u32, root_seed: u32) -> TreeRules {
+    TreeRules { kind, root_children, root_seed }
+}
+
+const fn size(nodes: u64, depth: u32, leaves: u64) -> TreeSize {
+    TreeSize { nodes, leaves, depth }
 }
 
 const fn geometric(shape: GeometricShape, depth: u32) -> TreeKind {
@@ -119,13 +122,13 @@ const HYBRID: TreeKind = TreeKind::Hybrid { depth: 16, probability: 0.234_375, c
 
 /// The published sample trees.
 pub const SAMPLES: [SampleTree; 7] = [
-    sample("T1", (geometric(GeometricShape::Fixed, 10), 4, 19), (4_130_071, 10, 3_305_118)),
-    sample("T2", (geometric(GeometricShape::Cyclic, 16), 6, 502), (4_117_769, 81, 2_342_762)),
-    sample("T3", (binomial(0.124_875, 8), 2000, 42), (4_112_897, 1572, 3_599_034)),
-    sample("T4", (HYBRID, 6, 1), (4_132_453, 134, 3_108_986)),
-    sample("T5", (geometric(GeometricShape::Linear, 20), 4, 34), (4_147_582, 20, 2_181_318)),
-    sample("T1L", (geometric(GeometricShape::Fixed, 13), 4, 29), (102_181_082, 13, 81_746_377)),
-    sample("T3L", (binomial(0.200_014, 5), 2000, 7), (111_345_631, 17_844, 89_076_904)),
+    sample("T1", rules(geometric(GeometricShape::Fixed, 10), 4, 19), size(4_130_071, 10, 3_305_118)),
+    sample("T2", rules(geometric(GeometricShape::Cyclic, 16), 6, 502), size(4_117_769, 81, 2_342_762)),
+    sample("T3", rules(binomial(0.124_875, 8), 2000, 42), size(4_112_897, 1572, 3_599_034)),
+    sample("T4", rules(HYBRID, 6, 1), size(4_132_453, 134, 3_108_986)),
+    sample("T5", rules(geometric(GeometricShape::Linear, 20), 4, 34), size(4_147_582, 20, 2_181_318)),
+    sample("T1L", rules(geometric(GeometricShape::Fixed, 13), 4, 29), size(102_181_082, 13, 81_746_377)),
+    sample("T3L", rules(binomial(0.200_014, 5), 2000, 7), size(111_345_631, 17_844, 89_076_904)),
 ];
 
 /// The name of a node: 20 bytes as big-endian words. All else of a node follows from it and from its depth.

@@ -76,7 +76,7 @@ pub extern "C" fn bare_device_open(channel: u32, rank: i32, rank_channel: u32, m
         let [channel, peer] = [u16::try_from(channel).ok()?, u16::try_from(rank_channel).ok()?];
         let rank = usize::try_from(rank).ok().filter(|rank| *rank < bare_core::program::ranks())?;
         let mode = [Mode::Poll, Mode::Interrupt].get(usize::try_from(mode).ok()?).copied()?;
-        Device::open(channel, (rank, peer), mode).ok()
+        Device::open(channel, rank, peer, mode).ok()
     };
     open().map_or(-1, |device| device.number() as i32)
 }

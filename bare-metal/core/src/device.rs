@@ -7,7 +7,7 @@
 //! behind it wait.
 
 use crate::interrupt::{self, Guarded, Hook};
-use crate::message::{self, LONGEST, MessageError};
+use crate::message::{self, Channels, LONGEST, MessageError};
 use crate::thread::{self, ThreadId};
 use crate::{bell, chip, timer};
 use bare_mpb::Header;
@@ -135,11 +135,11 @@ fn on_interrupt(is_timer: usize) -> usize {
 }
 
 impl Device {
-    /// Opens a device on `channel` of this core; it writes to a channel of the rank `peer`.
+    /// Opens a device on `channel` of this core; it writes to `peer_channel` of the rank `peer`.
     ///
     /// # Errors
     /// No device is free, or the channel has one.
-    pub fn open(channel: u16, peer: (usize, u16), mode: Mode) -> Result<Device, NotOpened> {
+    pub fn open(channel: u16, peer: usize, peer_channel: u16, mode: Mode) -> Result<Device, NotOpened> {
         thread::start();
         interrupt::set_hook(Hook::MoveMessages, on_interrupt);
         SLOTS.with(|slots| {
@@ -148,7 +148,7 @@ impl Device {
             }
             let number = slots.iter().position(|slot| !slot.is_open).ok_or(NotOpened::TooMany)?;
             let slot = &mut slots[number];
-            (slot.is_open, slot.channel, slot.peer, slot.mode) = (true, channel, peer, mode);
+            (slot.is_open, slot.channel, slot.peer, slot.mode) = (true, channel, (peer, peer_channel), mode);
             request_bell(slots);
             Ok(Device(number as u8))
         })
@@ -242,7 +242,7 @@ impl Device {
             let slot = &slots[usize::from(self.0)];
             (slot.channel, slot.peer)
         });
-        message::send(rank, (channel, target), payload)
+        message::send(rank, Channels { source: channel, target }, payload)
     }
 
     /// Returns the number of the device, which a thread can be passed as its argument.

@@ -4,6 +4,7 @@
 
 use bare_map as map;
 use core::arch::asm;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const SERIAL: u16 = 0x3f8;
@@ -235,8 +236,8 @@ pub fn text_end() -> usize {
 }
 
 /// Returns the first address of user memory and that behind it.
-pub fn user_memory() -> (usize, usize) {
-    (&raw const bare_user_start as usize, &raw const bare_user_end as usize)
+pub fn user_memory() -> Range<usize> {
+    &raw const bare_user_start as usize..&raw const bare_user_end as usize
 }
 
 /// Loads a table of segments and the task segment.
@@ -271,13 +272,13 @@ pub fn is_guarded(address: usize) -> bool {
 
 /// Lets user mode read and execute `text`, and read and write `memory` but for pages for which `is_closed` is true; all
 /// are addresses below 2 MiB.
-pub fn open_to_user_mode(text: (usize, usize), memory: (usize, usize), is_closed: impl Fn(usize) -> bool) {
-    let has = |(start, end): (usize, usize), page: usize| page < end && page + PAGE_BYTES > start;
+pub fn open_to_user_mode(text: Range<usize>, memory: Range<usize>, is_closed: impl Fn(usize) -> bool) {
+    let has = |range: &Range<usize>, page: usize| page < range.end && page + PAGE_BYTES > range.start;
     for (number, entry) in FIRST_PAGES.0.iter().enumerate() {
         let page = number * PAGE_BYTES;
-        if has(memory, page) && !is_closed(page) {
+        if has(&memory, page) && !is_closed(page) {
             entry.store(page as u64 | PRESENT_WRITABLE | USER, Ordering::Relaxed);
-        } else if has(text, page) {
+        } else if has(&text, page) {
             entry.store(page as u64 | PRESENT_WRITABLE & !WRITABLE | USER, Ordering::Relaxed);
         }
     }

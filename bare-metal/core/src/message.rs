@@ -6,6 +6,7 @@
 
 use crate::{bell, chip, interrupt, program, timer};
 use bare_map as map;
+pub use bare_mpb::Channels;
 use bare_mpb::{Header, NotReceived, NotSent, Ring};
 use core::fmt;
 
@@ -139,7 +140,7 @@ pub(crate) fn ring(core: usize) -> Ring<'static> {
 ///
 /// # Errors
 /// It is too long, or a core has stopped.
-pub fn send(rank: usize, channels: (u16, u16), payload: &[u8]) -> Result<(), MessageError> {
+pub fn send(rank: usize, channels: Channels, payload: &[u8]) -> Result<(), MessageError> {
     let allowed = LONGEST;
     if payload.len() > allowed {
         return Err(MessageError::TooLong { bytes: payload.len(), allowed });

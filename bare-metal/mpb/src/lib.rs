@@ -36,6 +36,15 @@ pub struct Header {
     pub length: u32,
 }
 
+/// Channels of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channels {
+    /// Channel that it is sent from.
+    pub source: u16,
+    /// Channel that it is for.
+    pub target: u16,
+}
+
 /// Reason why an entry was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotSent {
@@ -80,11 +89,11 @@ impl<'a> Ring<'a> {
         (self.capacity() as usize - HEADER_WORDS) * WORD_BYTES
     }
 
-    /// Writes an entry of `core`; `channels` are that of the sender and that of the receiver.
+    /// Writes an entry of `core`.
     ///
     /// # Errors
     /// The lock is held, or there is no room now or ever. Nothing was written.
-    pub fn send(&self, core: u16, channels: (u16, u16), payload: &[u8]) -> Result<(), NotSent> {
+    pub fn send(&self, core: u16, channels: Channels, payload: &[u8]) -> Result<(), NotSent> {
         if payload.len() > self.longest() {
             return Err(NotSent::TooLong(self.longest()));
         }
@@ -99,7 +108,7 @@ impl<'a> Ring<'a> {
         sent
     }
 
-    fn send_locked(&self, core: u16, channels: (u16, u16), payload: &[u8]) -> Result<(), NotSent> {
+    fn send_locked(&self, core: u16, channels: Channels, payload: &[u8]) -> Result<(), NotSent> {
         let written = self.words[0].load(Ordering::Relaxed);
         // PAIR mpb.read: observe
         let read = self.words[READ].load(Ordering::Acquire);
@@ -108,7 +117,7 @@ impl<'a> Ring<'a> {
             return Err(NotSent::Full);
         }
         let header = [
-            u64::from(core) | u64::from(channels.0) << 16 | u64::from(channels.1) << 32,
+            u64::from(core) | u64::from(channels.source) << 16 | u64::from(channels.target) << 32,
             payload.len() as u64,
         ];
         for (at, word) in (0..).zip(header) {

@@ -4,7 +4,7 @@
 
 #![cfg(loom)]
 
-use bare_mpb::{COUNT_WORDS, HEADER_WORDS, NotReceived, NotSent, Ring};
+use bare_mpb::{COUNT_WORDS, Channels, HEADER_WORDS, NotReceived, NotSent, Ring};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64};
 use loom::thread;
@@ -30,7 +30,7 @@ impl Buffer {
 fn send(buffer: &Buffer, core: u16, count: u8) -> Vec<u8> {
     let is_taken = |number: &u8| {
         let payload = [core as u8, *number, !number, 0x5a];
-        let sent = buffer.ring().send(core, (core, 9), &payload);
+        let sent = buffer.ring().send(core, Channels { source: core, target: 9 }, &payload);
         assert!(matches!(sent, Ok(()) | Err(NotSent::Full | NotSent::Locked(1 | 2))), "{sent:?}");
         sent.is_ok()
     };

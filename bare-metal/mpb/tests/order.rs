@@ -2,7 +2,7 @@
 
 #![cfg(not(loom))]
 
-use bare_mpb::{COUNT_WORDS, Header, NotReceived, NotSent, Ring};
+use bare_mpb::{COUNT_WORDS, Channels, Header, NotReceived, NotSent, Ring};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -28,7 +28,8 @@ fn entries_come_out_as_they_went_in_over_many_turns_of_the_ring() {
     for number in 0..100_000_u32 {
         if draw(&mut state).is_multiple_of(2) {
             let payload: Vec<u8> = (0..draw(&mut state) % 49).map(|at| (at as u32 ^ number) as u8).collect();
-            let (core, channels) = ((number % 48) as u16, (number as u16, (number >> 3) as u16));
+            let (core, channels) =
+                ((number % 48) as u16, Channels { source: number as u16, target: (number >> 3) as u16 });
             match ring.send(core, channels, &payload) {
                 Ok(()) => model.push_back((core, channels, payload)),
                 Err(refused) => {
@@ -42,7 +43,7 @@ fn entries_come_out_as_they_went_in_over_many_turns_of_the_ring() {
             let mut into = [0; 48];
             match (ring.receive(&mut into), model.pop_front()) {
                 (Ok(header), Some((source_core, channels, payload))) => {
-                    let (source_channel, target_channel) = channels;
+                    let Channels { source: source_channel, target: target_channel } = channels;
                     let length = payload.len() as u32;
                     assert_eq!(header, Header { source_core, source_channel, target_channel, length });
                     assert_eq!(into[..payload.len()], payload);
@@ -61,8 +62,8 @@ fn what_never_fits_is_refused_and_what_does_not_fit_the_reader_stays() {
     let (lock, words) = (AtomicU32::new(0), words());
     let ring = Ring::new(&lock, &words);
     assert_eq!(ring.longest(), 48);
-    assert_eq!(ring.send(1, (0, 0), &[0; 49]), Err(NotSent::TooLong(48)));
-    ring.send(1, (2, 3), &[5; 48]).unwrap();
+    assert_eq!(ring.send(1, Channels { source: 0, target: 0 }, &[0; 49]), Err(NotSent::TooLong(48)));
+    ring.send(1, Channels { source: 2, target: 3 }, &[5; 48]).unwrap();
     let header = ring.peek().unwrap();
     assert_eq!(ring.receive(&mut [0; 47]), Err(NotReceived::NoRoom(header)));
     assert_eq!(ring.receive(&mut [0; 48]), Ok(header));
@@ -72,5 +73,8 @@ fn what_never_fits_is_refused_and_what_does_not_fit_the_reader_stays() {
 #[test]
 fn a_held_lock_names_its_owner() {
     let (lock, words) = (AtomicU32::new(47 + 1), words());
-    assert_eq!(Ring::new(&lock, &words).send(1, (0, 0), &[]), Err(NotSent::Locked(47)));
+    assert_eq!(
+        Ring::new(&lock, &words).send(1, Channels { source: 0, target: 0 }, &[]),
+        Err(NotSent::Locked(47))
+    );
 }

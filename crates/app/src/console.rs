@@ -174,7 +174,7 @@ impl Progress {
         self.last_output = Instant::now();
         let new = done.saturating_sub(self.before);
         let total = (!self.grows).then_some(self.total);
-        let parts = parts((done, new), total, &self.unit, self.started.elapsed());
+        let parts = progress_parts(done, new, total, &self.unit, self.started.elapsed());
         if self.drawn {
             redraw(&drawn(&self.phase, &parts, total.map(|total| (done, total)), terminal_width()));
         } else if done > 0 {
@@ -197,7 +197,7 @@ impl Drop for Progress {
 
 /// Returns the parts of the progress line, the most important first: steps done, time left, steps a second. `new` of
 /// the `done` steps were done in the time that has `elapsed`.
-fn parts((done, new): (u64, u64), total: Option<u64>, unit: &str, elapsed: Duration) -> Vec<String> {
+fn progress_parts(done: u64, new: u64, total: Option<u64>, unit: &str, elapsed: Duration) -> Vec<String> {
     let mut parts = vec![match total {
         Some(total) => format!("{done}/{total} {unit}"),
         None => format!("{done} {unit} so far"),
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_one_line_at_each_width_and_says_what_matters_most_first() {
-        let parts = parts((1234, 1234), Some(4941), "sources", Duration::from_secs(2));
+        let parts = progress_parts(1234, 1234, Some(4941), "sources", Duration::from_secs(2));
         assert_eq!(parts, ["1234/4941 sources", "6 s left", "617 sources/s"]);
         for width in 0..200 {
             let line = bar(&parts, 1234, 4941, width);
@@ -298,8 +298,9 @@ mod tests {
 
     #[test]
     fn nothing_is_foretold_before_the_first_step() {
-        let parts =
-            |done, total, seconds| parts((done, done), total, "settings", Duration::from_secs(seconds));
+        let parts = |done, total, seconds| {
+            progress_parts(done, done, total, "settings", Duration::from_secs(seconds))
+        };
         assert_eq!(parts(0, Some(42), 1), ["0/42 settings"]);
         assert_eq!(parts(1, Some(42), 9)[1..], ["6 min left", "0.1 settings/s"]);
         let open = parts(90, None, 9);

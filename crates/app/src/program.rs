@@ -82,7 +82,7 @@ fn execute<A: RunResult>(matches: &ArgMatches) -> Result<(Result<(), Failure>, O
     let launch = places.launch(parsed::<A>(matches)?.reads())?;
     if let Some(number) = several.seeds {
         let own = own_command::<A>();
-        return Ok((seeds::compare(&number, (&own, matches), (&places, &launch)), None));
+        return Ok((seeds::compare(&number, &own, matches, &places, &launch), None));
     }
     launch.check_tape()?;
     let server = ui.map(UiPlan::start).transpose()?;

@@ -108,7 +108,8 @@ pub fn result<'a>(app: &str, words: impl IntoIterator<Item = &'a str>) -> Result
 /// # Errors
 /// The run failed, or the program is none of Isles.
 pub fn program_summary(
-    (program, own): (&str, &[String]),
+    program: &str,
+    own: &[String],
     flags: &[Flag<'_>],
     file: &Path,
 ) -> Result<Value, Failure> {

@@ -353,7 +353,7 @@ static void print_version(const char *attach) {
     }
     const char *copy = setting("btl_vader_single_copy_mechanism");
     if (copy) printf(", btl_vader_single_copy_mechanism %s", copy);
-    printf(", reading the memory of other ranks %s\n", attach);
+    printf(", CMA %s\n", attach);
 }
 
 // One-sided calls, by rank 0 on the memory of rank 1. All of it lies within an epoch of all ranks.
@@ -570,7 +570,7 @@ int main(int count, char **words) {
     far_end = malloc(LARGE);
     memset(near_end, 1, LARGE);
     memset(far_end, 2, LARGE);
-    const char *attach = ranks > 1 ? cross_memory_attach() : "of one rank";
+    const char *attach = ranks > 1 ? cross_memory_attach() : "not tried (one rank)";
     if (rank == 0) print_version(attach);
 
     if (strcmp(section, "message") == 0) {

@@ -1,25 +1,25 @@
 //! Clocks: cycles to picoseconds without drift.
 //!
-//! The cycle of some clocks is no whole number of picoseconds (850 MHz: 1176.47). A [`Clock`] therefore keeps what
-//! a conversion left over and adds it to the next, so that any number of conversions is off by less than one
-//! picosecond in sum. It does not know what time it is: it turns lengths into lengths.
+//! The cycle of some clocks is not a whole number of picoseconds (850 MHz: 1176.47). A [`Clock`] therefore carries the
+//! remainder of each conversion over to the next, so that the total error of any number of conversions is below one
+//! picosecond. It converts lengths and does not know the time.
 
 use crate::quantity::{Cycles, PICOSECONDS_PER_SECOND, Picoseconds, Rate};
 
-/// One clock of a chip, with the fraction of a picosecond that its last conversion left over.
+/// A clock of a chip, with the remaining fraction of a picosecond of its last conversion.
 ///
-/// Two clocks of the same rate may differ in that fraction: keep one for each time line that adds lengths up.
+/// Two clocks of the same rate may differ in that fraction: keep one clock for each sum of lengths.
 #[derive(Clone, Debug)]
 pub struct Clock {
     rate: Rate,
-    /// Fraction left over, in picoseconds divided by the rate's hertz; always below them.
+    /// Remaining fraction, in picoseconds divided by the rate's hertz; always below the hertz.
     left: u64,
-    /// The length of a cycle if that is whole, so that nothing is ever left over; else 0.
+    /// Length of a cycle in picoseconds if that is a whole number, otherwise 0.
     period: u64,
 }
 
 impl Clock {
-    /// A clock that has not yet run.
+    /// Makes a clock without a remainder.
     pub const fn new(rate: Rate) -> Self {
         let period = match rate.period() {
             Some(period) => period.0,
@@ -28,18 +28,18 @@ impl Clock {
         Self { rate, left: 0, period }
     }
 
-    /// The present rate.
+    /// Returns the present rate.
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Changes the rate from now on. The open interval must have been closed by [`Clock::advance`] before: its
-    /// leftover, less than a picosecond, is dropped.
+    /// Changes the rate from now on. Call [`Clock::advance`] for the time until then first; its remainder, less than a
+    /// picosecond, is dropped.
     pub const fn set_rate(&mut self, rate: Rate) {
         *self = Self::new(rate);
     }
 
-    /// The length of the next `cycles` cycles; the longest length there is, if it is longer than that.
+    /// Returns the length of the next `cycles` cycles; saturates.
     #[inline]
     pub fn advance(&mut self, cycles: Cycles) -> Picoseconds {
         if self.period != 0 {
@@ -48,15 +48,15 @@ impl Clock {
         self.advance_uneven(cycles)
     }
 
-    /// Returns the length of `cycles` cycles from the edge of a picosecond on; the leftover is not kept.
+    /// Returns the length of `cycles` cycles without a remainder from before; the new remainder is dropped.
     pub fn length(&self, cycles: Cycles) -> Picoseconds {
         Self { left: 0, ..*self }.advance(cycles)
     }
 
-    /// Returns the number of cycles that begin within the next `length`: the first at once, the last before its end.
+    /// Returns the number of cycles that start within the next `length`: the first at once, the last before its end.
     pub fn begun_within(&self, length: Picoseconds) -> Cycles {
         let (scale, hertz) = (u128::from(self.scale()), u128::from(self.rate.hertz()));
-        // The first cycle n with n * scale + left >= length * hertz ends nothing before the end of `length`.
+        // The first cycle n with n * scale + left >= length * hertz starts at or after the end of `length`.
         let needed = (u128::from(length.0) * hertz).saturating_sub(u128::from(self.left));
         Cycles(u64::try_from(needed.div_ceil(scale)).unwrap_or(u64::MAX))
     }

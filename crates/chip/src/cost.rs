@@ -1,15 +1,16 @@
-//! What an operation of a core costs, before and after the clocks are known.
+//! Costs of a core's operations, before and after the clocks are known.
 //!
-//! The literature writes costs as sums: 45 core cycles and 8 mesh cycles a hop, or 105 ns and 5 ns a hop. A [`Cost`]
-//! keeps such a sum apart by clock, so that a core at half its rate takes twice as long for its own part and not for
-//! the mesh's. [`Cost::at`] fixes the clocks and gives a [`HopCost`], which is two numbers: near, and for each hop.
+//! The literature gives costs as sums: 45 core cycles and 8 mesh cycles per hop, or 105 ns and 5 ns per hop. A [`Cost`]
+//! keeps the terms of such a sum by clock, so that a core at half its rate takes twice as long for its own part but not
+//! for the mesh's. [`Cost::at`] fixes the clocks and returns a [`HopCost`] of two numbers: a base, and an addend per
+//! hop.
 //!
-//! Contention is not here: these are the times on an idle chip. Invariant: a span is computed once for a setting of
-//! the clocks, in integers, and rounded once, to the picosecond, for each use.
+//! These are the times on an idle chip, without contention. Invariant: a time is computed once for a setting of the
+//! clocks, in integers, and rounded once, to the picosecond, for each use.
 
 use crate::quantity::{Picoseconds, Rate};
 
-/// Femtoseconds in a picosecond: what spans are kept in, so that small costs a hop do not round.
+/// Femtoseconds in a picosecond. Times are kept in femtoseconds, so that small costs per hop are not rounded.
 const FEMTO: u64 = 1_000;
 
 /// Billionths of a cycle in a cycle.
@@ -18,7 +19,7 @@ pub const NANOCYCLES: u64 = 1_000_000_000;
 /// The rates of the three clocks that a cost may depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clocks {
-    /// The clock of the core that acts.
+    /// The clock of the acting core.
     pub core: Rate,
     /// The clock of the routers.
     pub mesh: Rate,
@@ -27,16 +28,16 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// The same chip with the core at another rate.
+    /// Returns the rates with another rate of the core.
     pub(crate) const fn with_core(self, core: Rate) -> Self {
         Self { core, ..self }
     }
 }
 
-/// A part of a cost: a time that no clock changes, and cycles of each clock.
+/// A part of a cost: a fixed time, and cycles of each clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// The time that no clock changes.
+    /// Time that does not depend on a clock.
     pub fixed: Picoseconds,
     /// Billionths of a cycle of the core's clock.
     pub core_nanocycles: u64,
@@ -46,9 +47,9 @@ pub struct Amount {
     pub memory_nanocycles: u64,
 }
 
-/// Cost of an operation: a fixed part, and a part for each hop between the two ends.
+/// Cost of an operation: a base, and an addend for each hop between the two ends.
 ///
-/// A read crosses each hop twice, as does a write if the core waits for its acknowledgement; the cost of a hop includes
+/// A read crosses each hop twice, as does a write whose acknowledgement the core awaits; the cost of a hop includes
 /// both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -66,14 +67,14 @@ pub struct HopCost {
 }
 
 impl Cost {
-    /// The cost at these clocks.
+    /// Returns the cost at these clocks.
     pub fn at(&self, clocks: &Clocks) -> HopCost {
         HopCost { near_femtoseconds: self.near.at(clocks), hop_femtoseconds: self.hop.at(clocks) }
     }
 }
 
 impl Amount {
-    /// The length at these clocks, in femtoseconds; the longest there is, if it is longer than that.
+    /// Returns the length at these clocks in femtoseconds; saturates.
     fn at(&self, clocks: &Clocks) -> u64 {
         let parts = [
             length(self.core_nanocycles, clocks.core),
@@ -87,14 +88,14 @@ impl Amount {
 
 /// Returns the length of `nanocycles` billionths of a cycle, in femtoseconds, to the nearest.
 fn length(nanocycles: u64, rate: Rate) -> u64 {
-    // 10^15 femtoseconds in a second, 10^9 billionths: at most 2^64 * 10^6 * 2^16, far from 128 bits.
+    // 10^15 femtoseconds in a second, 10^9 billionths: at most 2^64 * 10^6 * 2^16, far below 128 bits.
     let scaled = u128::from(nanocycles) * 1_000_000 * u128::from(rate.divider());
     let hertz = u128::from(rate.hertz());
     u64::try_from((scaled + hertz / 2) / hertz).unwrap_or(u64::MAX)
 }
 
 impl HopCost {
-    /// A span of that length anywhere.
+    /// Makes a cost that does not depend on hops.
     pub const fn fixed(length: Picoseconds) -> Self {
         Self { near_femtoseconds: length.0.saturating_mul(FEMTO), hop_femtoseconds: 0 }
     }
@@ -138,16 +139,16 @@ impl HopCost {
     }
 }
 
-/// A kind of memory, by what an access to it moves and which caches it meets.
+/// A kind of memory access: its unit, and the caches that it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// A word of a message buffer on a tile, no cache.
+    /// A word of a message buffer on a tile, uncached.
     BufferWord,
-    /// A line of a message buffer on a tile, through the first cache and the core's write buffer, not coherent.
+    /// A line of a message buffer on a tile, through the first-level cache and the core's write buffer, not coherent.
     BufferLine,
-    /// A word of the memory behind a controller, no cache.
+    /// A word of the memory behind a controller, uncached.
     MemoryWord,
-    /// A line of that memory, written through by way of the core's write buffer, not coherent.
+    /// A line of that memory, written through the core's write buffer, not coherent.
     MemoryThrough,
     /// A line of that memory in the caches of one core.
     MemoryCached,
@@ -158,7 +159,7 @@ impl Mode {
     pub const ALL: [Self; 5] =
         [Self::BufferWord, Self::BufferLine, Self::MemoryWord, Self::MemoryThrough, Self::MemoryCached];
 
-    /// The name in a chip file.
+    /// Returns the name in a chip file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BufferWord => "buffer_word",
@@ -170,16 +171,16 @@ impl Mode {
     }
 }
 
-/// A class of operations of a core whose operands are in the first cache.
+/// A class of operations of a core, with operands in the first-level cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// On integers and addresses; a load or a store.
+    /// An operation on integers or addresses; a load or a store.
     Integer,
     /// An addition, a multiplication or a comparison of floating-point numbers.
     Float,
     /// A division or a square root.
     Division,
-    /// A jump that depends on a comparison.
+    /// A conditional branch.
     Branch,
 }
 
@@ -187,7 +188,7 @@ impl Operation {
     /// All classes.
     pub const ALL: [Self; 4] = [Self::Integer, Self::Float, Self::Division, Self::Branch];
 
-    /// The name in a chip file.
+    /// Returns the name in a chip file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Integer => "integer",
@@ -201,11 +202,11 @@ impl Operation {
 /// Times of operations, in billionths of a cycle of the core's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operations {
-    /// By class, in the order of [`Operation::ALL`].
+    /// Times by class, in the order of [`Operation::ALL`].
     nanocycles: [u64; Operation::ALL.len()],
 }
 
-/// A cycle each: what a chip has whose file does not say more.
+/// One cycle for each operation, the default of a chip file.
 impl Default for Operations {
     fn default() -> Self {
         Operations { nanocycles: [NANOCYCLES; Operation::ALL.len()] }
@@ -224,43 +225,43 @@ impl Operations {
     }
 }
 
-/// Costs of an access for the core that does it, in the form of the literature (write overhead, gap, read).
+/// Costs of an access for the accessing core, in the form of the literature (write overhead, gap, read).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access<T> {
-    /// Until the core may do something else after it began a write.
+    /// Time from the start of a write until the core may continue.
     pub issue: T,
-    /// Until the write has arrived, and the next write may be issued.
+    /// Time until the write has arrived, and the next write may be issued.
     pub gap: T,
-    /// Until a read has brought what it asked for.
+    /// Time until a read is complete.
     pub read: T,
 }
 
-/// All that a chip file says of times at one setting of the clocks. What a chip does not have is absent.
+/// All times of a chip file at one setting of the clocks; `None` for what a chip does not have.
 ///
 /// `T` is [`Cost`] as read, [`HopCost`] at known clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimingTable<T> {
     /// The accesses, by mode, in the order of [`Mode::ALL`].
     pub access: [Option<Access<T>>; Mode::ALL.len()],
-    /// A read of a line that the first cache holds.
+    /// A read of a line in the first-level cache.
     pub first_cache: Option<T>,
-    /// A read of a line that the second cache holds.
+    /// A read of a line in the second-level cache.
     pub second_cache: Option<T>,
-    /// A write of a word of such a line.
+    /// A write of a word of a line in the second-level cache.
     pub second_cache_store: Option<T>,
-    /// Time that one line keeps a memory controller busy.
+    /// Time for which one line occupies a memory controller.
     pub controller_line: Option<T>,
     /// A read of a test-and-set register.
     pub test_and_set: Option<T>,
-    /// From the raising of one interrupt to its arrival at the core.
+    /// Time from raising one interrupt to its arrival at the core.
     pub interrupt: Option<T>,
     /// Additional time for each further target if the port of the interrupt controller is busy.
     pub interrupt_more: Option<T>,
-    /// From the end of a core's own reload counter to the first instruction of the handler of its interrupt.
+    /// Time from the expiry of a core's own reload counter to the first instruction of its interrupt handler.
     pub counter_interrupt: Option<T>,
-    /// From the arrival of an interrupt until the task that waited for it runs; the core is busy with it.
+    /// Time from the arrival of an interrupt until the task that waited for it runs; the core is busy meanwhile.
     pub task_wake: Option<T>,
-    /// A call of the operating system that does nothing.
+    /// An empty system call.
     pub system_call: Option<T>,
     /// Time of the operating system's network stack for a packet that it sends, besides its content.
     pub stack_send: Option<T>,
@@ -268,33 +269,33 @@ pub struct TimingTable<T> {
     pub stack_receive: Option<T>,
     /// Time of the network stack for each line of content: copying from or to the program, and its checksum.
     pub stack_line: Option<T>,
-    /// Time of a core to send one packet, if hardware carries messages; may grow with the hops.
+    /// Time of a core for sending one hardware packet; may grow with the hops.
     pub send: Option<T>,
-    /// Time of a core to receive one packet, if hardware carries messages; may grow with the hops.
+    /// Time of a core for receiving one hardware packet; may grow with the hops.
     pub receive: Option<T>,
-    /// The same of each further packet, up to the fourth, that a core receives by the same call of its library.
+    /// Time of a core for each further packet, up to the fourth, in the same receive call of its library.
     pub receive_more: Option<T>,
-    /// From a packet's entry into the mesh to its head's arrival, without contention.
+    /// Time from a packet's entry into the mesh to its head's arrival, without contention.
     pub transit: Option<T>,
     /// A change of voltage, from the request to its end.
     pub voltage_change: Option<T>,
-    /// Time of a software flush of the second cache besides that of its lines.
+    /// Base time of a software flush of the second-level cache.
     pub flush_start: Option<T>,
-    /// Time of each line of such a flush.
+    /// Additional time of each line of such a flush.
     pub flush_line: Option<T>,
-    /// A software flush of the whole second cache.
+    /// A software flush of the whole second-level cache.
     pub flush_all: Option<T>,
 }
 
 impl<T> TimingTable<T> {
-    /// The access costs of a mode, if this chip has such memory and they are known.
+    /// Returns the access costs of a mode, if this chip has such memory and they are known.
     pub const fn access(&self, mode: Mode) -> Option<&Access<T>> {
         self.access[mode as usize].as_ref()
     }
 }
 
 impl TimingTable<Cost> {
-    /// The costs at these clocks.
+    /// Returns the costs at these clocks.
     pub fn at(&self, clocks: &Clocks) -> TimingTable<HopCost> {
         let fix = |cost: &Option<Cost>| cost.as_ref().map(|cost| cost.at(clocks));
         let fix_access = |access: Access<Cost>| Access {

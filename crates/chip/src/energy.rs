@@ -1,8 +1,8 @@
-//! Voltages and powers: which voltage a rate needs, and what a chip then draws.
+//! Voltages and powers: the voltage that a rate needs, and the power of a chip.
 //!
-//! Published sources disagree on both, by more than each one's own error, so a chip file holds several tables and
-//! models under the names of their authors, and a run chooses. What it does not do: integrate over time, or decide
-//! when a voltage changes.
+//! Published sources disagree on both by more than their stated errors, so a chip file has several tables and models,
+//! named after their authors, from which a run chooses. This file does not integrate over time, nor decide when a
+//! voltage changes.
 //!
 //! Invariant: a power is computed in floating point with plain multiplications only (no library function, whose last
 //! bit may differ between hosts), then rounded once to a microwatt; sums over time are exact integers.
@@ -14,11 +14,11 @@ use crate::quantity::{Attojoules, Microvolts, Microwatts, Rate};
 pub struct OperatingPoint {
     /// The rate of the core.
     pub rate: Rate,
-    /// The voltage that it runs at.
+    /// The voltage of the core.
     pub voltage: Microvolts,
 }
 
-/// Fastest rate at each voltage, by one author.
+/// Table of the fastest rate at each voltage, by one author.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VoltageTable {
     pub(crate) name: String,
@@ -27,12 +27,12 @@ pub struct VoltageTable {
 }
 
 impl VoltageTable {
-    /// The name of the table in its file.
+    /// Returns the name of the table in its file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The fastest rate at each voltage, slowest first.
+    /// Returns the fastest rate at each voltage, slowest first.
     pub fn steps(&self) -> &[OperatingPoint] {
         &self.steps
     }
@@ -47,22 +47,22 @@ impl VoltageTable {
         self.voltage(rate).map(|voltage| OperatingPoint { rate, voltage })
     }
 
-    /// The fastest rate at all.
+    /// Returns the fastest rate of the table.
     pub(crate) fn rate_max(&self) -> Option<Rate> {
         self.steps.last().map(|step| step.rate)
     }
 }
 
-/// Activity of a core in its cycles, as far as power can tell.
+/// Activity of a core, for a power model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Load {
-    /// It computes.
+    /// The core computes.
     Compute,
-    /// It moves lines between memories.
+    /// The core moves lines between memories.
     Copy,
-    /// It looks again and again whether something came.
+    /// The core polls.
     Poll,
-    /// It is halted until an interrupt.
+    /// The core is halted until an interrupt.
     Sleep,
 }
 
@@ -70,7 +70,7 @@ impl Load {
     /// All loads.
     pub const ALL: [Self; 4] = [Self::Compute, Self::Copy, Self::Poll, Self::Sleep];
 
-    /// The name in a chip file.
+    /// Returns the name in a chip file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Compute => "compute",
@@ -84,7 +84,7 @@ impl Load {
 /// Formula of one core's power at an operating point, in watts, megahertz and volts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PowerForm {
-    /// `load · cubic · f³ + linear · f`: the voltage does not show, it is taken to follow the rate.
+    /// `load · cubic · f³ + linear · f`: the voltage is implicit, because it follows the rate.
     Rate {
         /// Watts for each MHz³.
         cubic: f64,
@@ -95,7 +95,7 @@ pub enum PowerForm {
     Voltage {
         /// Watts for each V³.
         leakage: f64,
-        /// Watts for each V² · MHz of a core that computes.
+        /// Watts for each V² · MHz of a computing core.
         dynamic: f64,
     },
 }
@@ -107,22 +107,22 @@ pub struct PowerModel {
     pub(crate) voltages: String,
     pub(crate) constant: Microwatts,
     pub(crate) form: PowerForm,
-    /// Factors of the moving part, in the order of [`Load::ALL`].
+    /// Factors of the dynamic part, in the order of [`Load::ALL`].
     pub(crate) load: [f64; Load::ALL.len()],
 }
 
 impl PowerModel {
-    /// The name of the model in its file.
+    /// Returns the name of the model in its file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name of the voltage table that it reckons with: the one that it was fitted with, if none was chosen.
+    /// Returns the name of the voltage table in use: the chosen one, or the one that the model was fitted with.
     pub fn voltages(&self) -> &str {
         &self.voltages
     }
 
-    /// Returns the power of the chip besides its cores: mesh, controllers, and everything that never changes.
+    /// Returns the power of the chip besides its cores: mesh, controllers, and everything constant.
     pub const fn constant(&self) -> Microwatts {
         self.constant
     }
@@ -132,7 +132,7 @@ impl PowerModel {
         self.form
     }
 
-    /// The factor of a load.
+    /// Returns the factor of a load.
     pub const fn factor(&self, load: Load) -> f64 {
         self.load[load as usize]
     }
@@ -152,7 +152,7 @@ impl PowerModel {
         Microwatts((watts * 1e6).round() as u64)
     }
 
-    /// Returns the power of the chip with `cores` cores at one point and load, the constant part included.
+    /// Returns the power of the chip with `cores` cores at one point and load, including the constant part.
     pub fn chip(&self, cores: u32, load: Load, point: OperatingPoint) -> Microwatts {
         let all = self.core(load, point).0.saturating_mul(u64::from(cores));
         Microwatts(all.saturating_add(self.constant.0))
@@ -161,17 +161,17 @@ impl PowerModel {
 
 /// Power of a mesh's routers: a part proportional to their clock, and a part for each flit that passes one.
 ///
-/// It splits the constant part of a [`PowerModel`] and adds the part of the traffic: chips were measured with their
-/// mesh at rest.
+/// It splits the constant part of a [`PowerModel`] and adds the part of the traffic, because chips were measured with
+/// an idle mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeshPower {
     /// Power of one router at full load, at the measured point.
     pub(crate) router: Microwatts,
-    /// The clock and the voltage where it was measured.
+    /// The clock and the voltage of the measurement.
     pub(crate) measured: OperatingPoint,
-    /// Flits that pass a router in a cycle at full load.
+    /// Flits through a router per cycle at full load.
     pub(crate) flits: u32,
-    /// The part of the power that goes with the flits, from 0 to 1.
+    /// Fraction of the power that depends on the flits, from 0 to 1.
     pub(crate) moving: f64,
     /// The voltage of the mesh in use.
     pub(crate) supply: Microvolts,
@@ -200,7 +200,7 @@ impl MeshPower {
         self.router_at_rest(mesh) + Microwatts(moving.round() as u64)
     }
 
-    /// Returns the factor of the power for the difference of the supply to the measured voltage.
+    /// Returns the factor of the power for a supply that differs from the measured voltage.
     fn square(&self) -> f64 {
         let ratio = self.supply.volts() / self.measured.voltage.volts();
         ratio * ratio

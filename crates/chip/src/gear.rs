@@ -1,11 +1,10 @@
 //! The rates that the cores of a chip can run at, and the voltage that each needs.
 //!
-//! A [`Gear`] is a rate with the lowest step of voltage that carries it; a chip whose cores' clock is divided has one
-//! for each divider, any other just one. Of the voltage tables of a chip, one decides: that of the power model that a
-//! run is reckoned with, or the first.
+//! A [`Gear`] is a rate with the lowest voltage step that supports it. A chip with clock dividers has a gear for each
+//! divider, other chips have just one. The voltages come from the table of the chosen power model, or from the first
+//! table of the chip.
 //!
-//! It changes nothing over time; `supply` does. Invariant: gears are in the order of their rates, fastest first, and
-//! each has a step.
+//! Changes over time are in `supply`. Invariant: gears are ordered by rate, fastest first, and each has a step.
 
 use crate::chip::Chip;
 use crate::energy::{Load, OperatingPoint, PowerModel, VoltageTable};
@@ -24,9 +23,9 @@ pub struct VoltageStepId(pub u16);
 pub struct Gear {
     /// Rate of the cores.
     pub rate: Rate,
-    /// Divider of the clock; `None` if the chip cannot divide it.
+    /// Divider of the clock; `None` if the chip has no dividers.
     pub divider: Option<u32>,
-    /// The lowest step of voltage that carries it.
+    /// The lowest voltage step that supports it.
     pub step: VoltageStepId,
 }
 
@@ -39,7 +38,7 @@ pub struct Gears {
 }
 
 impl Gears {
-    /// The gears of `chip`, with the voltages of `model`; at first its cores run at the rate of the default setting.
+    /// Returns the gears of `chip` with the voltages of `model`; the initial gear has the rate of the default preset.
     pub fn of(chip: &Chip, model: Option<&PowerModel>) -> Gears {
         let table = model.and_then(|model| chip.voltage_table(model.voltages())).or(chip.voltages().first());
         let steps = table.map(VoltageTable::steps).unwrap_or_default().to_vec();
@@ -63,48 +62,48 @@ impl Gears {
         Gears { first: GearId(first as u16), gears, steps }
     }
 
-    /// The gear of cores that nobody has changed.
+    /// Returns the initial gear.
     pub fn first(&self) -> GearId {
         self.first
     }
 
-    /// The slowest gear.
+    /// Returns the slowest gear.
     pub fn slowest(&self) -> GearId {
         GearId(self.gears.len().saturating_sub(1) as u16)
     }
 
-    /// All of them, fastest first.
+    /// Returns all gears, fastest first.
     pub fn all(&self) -> impl DoubleEndedIterator<Item = (GearId, Gear)> + '_ {
         self.gears.iter().enumerate().map(|(number, gear)| (GearId(number as u16), *gear))
     }
 
-    /// One of them.
+    /// Returns a gear by its number.
     pub fn gear(&self, gear: GearId) -> Gear {
         self.gears[usize::from(gear.0)]
     }
 
-    /// The gear with a divider, if the chip has it and a voltage for it.
+    /// Returns the gear with a divider, if the chip has that divider with a voltage.
     pub fn divided_by(&self, divider: u32) -> Option<GearId> {
         self.all().find(|(_, gear)| gear.divider == Some(divider)).map(|(id, _)| id)
     }
 
-    /// Returns the number of voltage steps; at least one, which has no voltage if the chip states none.
+    /// Returns the number of voltage steps; at least one, which has no voltage if the chip file has none.
     pub fn steps(&self) -> u16 {
         self.steps.len().max(1) as u16
     }
 
-    /// The voltage of a step, if the chip says any.
+    /// Returns the voltage of a step, if the chip file has voltages.
     pub fn voltage(&self, step: VoltageStepId) -> Option<Microvolts> {
         self.steps.get(usize::from(step.0)).map(|step| step.voltage)
     }
 
-    /// The fastest rate that a step carries, if the chip says any.
+    /// Returns the fastest rate that a step supports, if the chip file has voltages.
     pub fn ceiling(&self, step: VoltageStepId) -> Option<Rate> {
         self.steps.get(usize::from(step.0)).map(|step| step.rate)
     }
 }
 
-/// Power of a core in each gear, at each step of voltage, with each load, by one power model: computed once.
+/// Power of a core by gear, voltage step and load, from one power model; computed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerTable {
     steps: usize,
@@ -112,7 +111,7 @@ pub struct PowerTable {
 }
 
 impl PowerTable {
-    /// The table of `model`, whose voltage at a step is that of its own author for the rate of the step.
+    /// Makes the table of `model`, whose voltage at a step comes from the model's own table for the rate of the step.
     pub fn new(chip: &Chip, model: &PowerModel, gears: &Gears) -> PowerTable {
         let table = chip.voltage_table(model.voltages());
         let voltage = |step: VoltageStepId| {

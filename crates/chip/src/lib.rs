@@ -1,14 +1,14 @@
 //! A many-core chip as data: its topology, clocks, access times, voltages and power.
 //!
-//! A chip is a file (`chips/scc.toml`); this crate reads it and answers what a model of that chip must know: how far
-//! two cores are apart, what a line costs over that distance at these clocks, which voltage a frequency needs, what
-//! power that draws. Each constant bears its source and its error; one without a source does not load. It is a crate
-//! of its own because the model, the transport over it and the `isles` command use it independently.
+//! A chip is a file (`chips/scc.toml`). This crate reads it and provides what a model of that chip needs: distances
+//! between cores, costs of lines over a distance at given clocks, voltages of frequencies, and powers. Each constant
+//! has a source and an error; a file with a constant without a source does not load. It is a crate of its own because
+//! the model, the transport and the `isles` command use it independently.
 //!
-//! It runs no program and knows no place, task or message. Invariants: nothing here reads a clock, a file (but for
-//! [`Chip::find`]) or the environment; all on the way to a time is integer arithmetic.
+//! It runs no program and knows no places, tasks or messages. Invariants: nothing here reads a clock, a file (except
+//! [`Chip::find`]) or the environment; times are computed in integer arithmetic only.
 //!
-//! Read on in `topology`, then `cost`, then `file`.
+//! Read `topology` first, then `cost`, then `file`.
 
 #![forbid(unsafe_code)]
 

@@ -35,23 +35,23 @@ pub enum Verb {
     },
 }
 
-/// Carries it out.
+/// Executes the command.
 pub fn execute(verb: &Verb) -> Result<(), Failure> {
     let text = match verb {
         Verb::List => list()?,
         Verb::Show { name, svg: None, set } => show(&changed(name, set)?),
-        Verb::Show { name, svg: Some(file), set } => return write_svg((name, set), file),
+        Verb::Show { name, svg: Some(file), set } => return write_svg(name, set, file),
         Verb::Check { files } => return check_all(files),
     };
     console::print_report(true, &text).map_err(Failure::stdout)
 }
 
-/// The file that is read for the chip `name`; none for one that comes with the product.
+/// Returns the file that is read for the chip `name`; `None` for a built-in chip.
 pub fn read(name: &str) -> Option<Claim> {
     is_path(name).then(|| Claim::read(name, "the chip file"))
 }
 
-/// The chip, or every fault of its file as a line and how many they are as the error.
+/// Returns the chip; otherwise prints every fault of its file on a line and returns their number as the error.
 fn find(name: &str) -> Result<Chip, Failure> {
     Chip::find(name).map_err(|error| match error {
         FindError::Faulty(faults) => {
@@ -64,7 +64,7 @@ fn find(name: &str) -> Result<Chip, Failure> {
     })
 }
 
-/// The same with other constants.
+/// Returns the chip with other constants.
 fn changed(name: &str, set: &[String]) -> Result<Chip, Failure> {
     let refused = |ChangeError { asked, allowed }| refusal("--set", &asked, &allowed);
     find(name)?.with_constants(&set.join(";"), None).map_err(refused)
@@ -88,7 +88,7 @@ fn show(chip: &Chip) -> String {
     format!("{}{}\n{drawing}\n{}", draw::summary(chip), draw::powers(chip), draw::constants(chip))
 }
 
-fn write_svg((name, set): (&str, &[String]), file: &str) -> Result<(), Failure> {
+fn write_svg(name: &str, set: &[String], file: &str) -> Result<(), Failure> {
     let reads: Vec<Claim> = read(name).into_iter().collect();
     let destination = Destination::check("--svg", Some(file), Path::new(file), &reads)?;
     let svg = draw::svg(&changed(name, set)?).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -96,7 +96,7 @@ fn write_svg((name, set): (&str, &[String]), file: &str) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Checks each; what is wrong with one keeps no other from being checked.
+/// Checks each file; a fault of one does not stop the check of the others.
 fn check_all(files: &[String]) -> Result<(), Failure> {
     let mut failures = Vec::new();
     for file in files {
@@ -117,7 +117,7 @@ fn check_all(files: &[String]) -> Result<(), Failure> {
 }
 
 fn check(file: &str) -> Result<String, Failure> {
-    // A file may be called anything; a name that the product knows is that chip, as in `show`.
+    // A file may have any name; a name that the product knows is that chip, as in `show`.
     let is_known = BUILT_IN.iter().any(|(name, _)| *name == file);
     let is_bare = !is_known && !is_path(file) && Path::new(file).exists();
     let chip = find(&if is_bare { format!("./{file}") } else { file.to_owned() })?;
@@ -139,7 +139,8 @@ fn check(file: &str) -> Result<String, Failure> {
     ))
 }
 
-/// The most places by each protocol that the chip carries, and why not more; then those that it does not carry.
+/// Returns the largest number of places for each protocol that the chip can carry, and its reason; then the protocols
+/// that it cannot carry.
 fn by_protocol(chip: &Chip) -> String {
     let rooms = ModelledChip::rooms(chip).unwrap_or_default();
     let cores = chip.topology().cores();

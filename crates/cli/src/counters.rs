@@ -1,12 +1,12 @@
-//! `isles counters`: the table of what places count.
+//! `isles counters`: the table of counters of places.
 //!
-//! It prints the table that pages, logs and metrics take their names from, and holds nothing of its own.
+//! It prints the table from which pages, logs and metrics take their names, and holds nothing of its own.
 
 use isles_app::Failure;
 use isles_app::console;
 use isles_telemetry::COUNTERS;
 
-/// Prints a line for each counter: name, unit, whether it grows or is a level, what it counts.
+/// Prints a line for each counter: name, unit, whether it grows or is a level, and its meaning.
 pub fn print() -> Result<(), Failure> {
     let width = |of: fn(&isles_telemetry::CounterInfo) -> &str| {
         COUNTERS.iter().map(|counter| of(counter).len()).max()

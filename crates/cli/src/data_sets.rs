@@ -18,7 +18,7 @@ pub enum Verb {
     },
 }
 
-/// Carries it out.
+/// Executes the command.
 pub fn execute(verb: &Verb) -> Result<(), Failure> {
     let printed = match verb {
         Verb::List => console::print_report(true, &list(console::columns(std::io::stdout()))),
@@ -33,7 +33,8 @@ pub fn execute(verb: &Verb) -> Result<(), Failure> {
 const TRIPLES: &str = "lubm:N (N universities of LUBM, about 180,000 triples each, generated), lubm-plain:N (without what \
                        the ontology implies), debian (packages of this host's lists, about 790,000 triples)";
 
-/// The table, in lines of at most `width` columns if that is said; a file or a pipe has one line for each graph.
+/// Returns the table, in lines of at most `width` columns if that is set; a file or a pipe gets one line for each
+/// graph.
 fn list(width: Option<usize>) -> String {
     let heading = format!("{:<18} {:>9} {:>9}  {:<10} {:<9}", "name", "vertices", "edges", "kind", "where");
     let generated: Vec<&str> = rmat::WORKLOADS.iter().map(|(name, _)| *name).collect();
@@ -47,7 +48,7 @@ fn list(width: Option<usize>) -> String {
     text + &wrapped("Triples, for isles run rdf --data:", TRIPLES, width)
 }
 
-/// `start` and `rest` in one line, or where that is too long `rest` in lines of its own.
+/// Returns `start` and `rest` on one line, or if that is too long `rest` on lines of its own.
 fn wrapped(start: &str, rest: &str, width: Option<usize>) -> String {
     const INDENT: &str = "    ";
     let length = |text: &str| text.chars().count();
@@ -66,7 +67,7 @@ fn wrapped(start: &str, rest: &str, width: Option<usize>) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// Fetches a graph or another file; where it is.
+/// Fetches a graph or another file; returns its path.
 fn fetch(name: &str) -> Result<String, DatasetError> {
     let bytes = dataset::fetch(name)?.len();
     if let Some(path) = dataset::find_file(name).and_then(Dataset::path_here) {
@@ -91,7 +92,7 @@ fn place_of(dataset: &Dataset) -> &'static str {
     }
 }
 
-/// The same of a file that is no graph.
+/// Returns the facts about a file that is not a graph.
 fn file_facts(dataset: &Dataset) -> String {
     let ending = dataset.path.rsplit('.').next().unwrap_or_default();
     format!("{:<18} {:>9} {:>9}  {ending:<10} {:<9}", dataset.name, "", "", place_of(dataset))

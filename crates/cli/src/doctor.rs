@@ -1,7 +1,7 @@
-//! `isles doctor`: what this host offers to runs, and which way each pair of places talks.
+//! `isles doctor`: what this host offers to runs, and how each pair of places communicates.
 //!
-//! The facts are read from the system, and a small run over the places at hand says the rest. Invariant: it changes
-//! nothing; what it cannot find out it says, and goes on.
+//! It reads facts from the system, and runs a small program over the available places for the rest. Invariant: it
+//! changes nothing; it reports what it cannot find out, and goes on.
 
 use clap::Args;
 use isles::Machine;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Most places whose ways are shown one by one in the table; `--json` has them all.
+/// Largest number of places whose paths the table shows one by one; `--json` has them all.
 const ROWS_MAX: usize = 64;
 
 /// The arguments of `isles doctor`.
@@ -41,17 +41,17 @@ enum Verdict {
     Good,
     /// Runs work, but slower, or not everywhere.
     Poor,
-    /// Something of what Isles offers does not work.
+    /// Some feature of Isles does not work.
     Missing,
 }
 
-/// One thing that was found.
+/// One finding.
 #[derive(Debug, Serialize)]
 struct Fact {
     name: &'static str,
     value: String,
     verdict: Verdict,
-    /// Meaning of the fact and its remedy, unless it is good.
+    /// Meaning of the finding and its remedy, unless it is good.
     advice: Option<String>,
 }
 
@@ -60,13 +60,13 @@ impl Fact {
         Fact { name, value: value.into(), verdict: Verdict::Good, advice: None }
     }
 
-    /// Good if `is_good`; else as `verdict` and `advice` say.
+    /// Keeps the fact as good if `is_good`; otherwise sets `verdict` and `advice`.
     fn unless(self, is_good: bool, verdict: Verdict, advice: &str) -> Fact {
         if is_good { self } else { Fact { verdict, advice: Some(advice.to_owned()), ..self } }
     }
 }
 
-/// Facts that a place reports of itself.
+/// Facts that a place reports about itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PlaceFacts {
     place: usize,
@@ -74,11 +74,11 @@ struct PlaceFacts {
     process: u32,
     /// The processors it may use, as `lscpu` numbers them.
     processors: Vec<usize>,
-    /// The places to which it talks through memory, itself left out.
+    /// The other places that it communicates with through memory.
     memory: Vec<usize>,
 }
 
-/// Prints what was found.
+/// Prints the findings.
 ///
 /// # Errors
 /// No run is possible here; the list says so, too.
@@ -96,7 +96,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
         for place in isles::places() {
             found.push(at!(place, local_facts()).await?);
         }
-        // Its other end is there until the run is over.
+        // Its receiver lives until the run is over.
         let _ = places.send(found);
         Ok::<(), isles::Error>(())
     });
@@ -152,7 +152,7 @@ fn host_name() -> String {
     read("/proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// The processors that this thread may use.
+/// Returns the processors that this thread may use.
 fn processors() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect()
@@ -210,7 +210,7 @@ fn huge_pages() -> Fact {
     fact.unless(is_good, Verdict::Poor, "large messages use pages of 4 KiB; set shmem_enabled to `advise`")
 }
 
-/// Energy and clocks of the host, as far as its files say them; no run needs them.
+/// Returns energy and clocks of the host, as far as its files have them; no run needs them.
 fn host_power() -> [Fact; 2] {
     let HostReading { energy, clocks } = HostMeter::of_system().read();
     let energy = match energy {
@@ -375,7 +375,7 @@ fn as_text(machine: &str, far: &str, facts: &[Fact], places: &[PlaceFacts]) -> S
     text
 }
 
-/// Ascending numbers, with runs of them as `first-last`.
+/// Formats ascending numbers, with runs of them as `first-last`.
 fn ranges(numbers: &[usize]) -> String {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for number in numbers {

@@ -1,7 +1,7 @@
-//! `isles launch --hosts`: the line that starts a program as ranks on several hosts.
+//! `isles launch --hosts`: the command line that starts a program as ranks on several hosts.
 //!
-//! The launcher of an MPI library does it; this writes its line, in the words of the library that is there. Invariant:
-//! nothing is started before all hosts are known to have an address.
+//! The launcher of an MPI library starts them; this file writes its command line, in the syntax of the installed
+//! library. Invariant: nothing is started before all hosts are known to have an address.
 
 use clap::Args;
 use isles::{Flag, SettingRow, setting};
@@ -13,18 +13,18 @@ use std::ffi::OsString;
 use std::net::ToSocketAddrs;
 use std::process::Command;
 
-/// Most ranks that a line may ask for: more than any library was tried with.
+/// Largest number of ranks on a command line: more than any library was tried with.
 const RANKS_MAX: u32 = 65_536;
 
-/// Keepalive of Open MPI's `mpirun`: seconds of silence before it probes a host, seconds between two probes, and their
-/// number. Its own figures are minutes. It must know before ranks end because they miss others, after 5 seconds: once
-/// it has told that to a host that is cut off, TCP waits for the host without asking.
+/// Keepalive of Open MPI's `mpirun`: seconds of silence before it probes a host, seconds between two probes, and number
+/// of probes. Its defaults are minutes. It must notice before ranks end because they miss others, after 5 seconds: once
+/// it has sent that to a host that is cut off, TCP waits for the host without probing.
 const SILENCE_OF_TCP: [(&str, u32); 3] = [("time", 2), ("intvl", 1), ("probes", 2)];
 
 /// The launcher of the library that is installed, or was installed last.
 const LAUNCHER: &str = "mpirun";
 
-/// The settings that the line itself says.
+/// The settings that the command line itself sets.
 const PLACES: &SettingRow = setting("places");
 const MACHINE: &SettingRow = setting("machine");
 
@@ -48,7 +48,7 @@ pub struct HostsArguments {
     dry_run: bool,
 }
 
-/// Library of the launcher: they have different words for the same.
+/// Library of the launcher; the two have different option names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
     OpenMpi,
@@ -56,8 +56,8 @@ enum Library {
 }
 
 impl Library {
-    /// The one whose launcher is found first, and the launcher. Where both are installed, as Debian names them, it is
-    /// that of the library which this program was built with: as a rule the other program was, too.
+    /// Returns the library whose launcher is found first, and the launcher. If both are installed, with Debian's names,
+    /// it is the library that this program was built with: as a rule the other program was, too.
     fn of_launcher() -> Result<(Library, &'static str), Failure> {
         let said = |launcher: &str| Command::new(launcher).arg("--version").output();
         let built = isles::mpi_library().and_then(|version| Library::of_version(&version));
@@ -78,7 +78,7 @@ impl Library {
         Ok((library, LAUNCHER))
     }
 
-    /// Its launcher, as Debian names it where there may be several.
+    /// Returns its launcher, by Debian's name if there may be several.
     fn launcher(self) -> &'static str {
         match self {
             Library::OpenMpi => "mpirun.openmpi",
@@ -86,7 +86,7 @@ impl Library {
         }
     }
 
-    /// The one that says this of itself or of its launcher.
+    /// Returns the library that this version text of a library or its launcher names.
     fn of_version(text: &str) -> Option<Library> {
         match text {
             _ if text.contains("Open MPI") => Some(Library::OpenMpi),
@@ -95,13 +95,14 @@ impl Library {
         }
     }
 
-    /// The words before the program: `per_host` ranks on each of `hosts`, with these variables, and with those that
-    /// this process has inherited, which Hydra hands on by itself.
+    /// Returns the words before the program: `per_host` ranks on each of `hosts`, with these variables, and with those
+    /// that this process has inherited, which Hydra passes on by itself.
     fn words(self, hosts: &[&str], per_host: u32, flags: &[Flag<'_>], inherited: &[String]) -> Vec<String> {
         let slots = hosts.iter().map(|host| format!("{host}:{per_host}")).collect::<Vec<_>>().join(",");
         let ranks = (hosts.len() as u32 * per_host).to_string();
         let mut words: Vec<String> = match self {
-            // Without the last, the only rank of each host is bound to its first core, and ranks that wait keep it.
+            // Without the last option, the only rank of each host is bound to its first core, and waiting ranks keep
+            // their processors.
             Library::OpenMpi => {
                 vec!["--host", &slots, "-n", &ranks, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
             }
@@ -110,7 +111,7 @@ impl Library {
         .into_iter()
         .map(str::to_owned)
         .collect();
-        // Who has said how long silence may be wants no other limit.
+        // A silence limit that the user has set is the only one.
         let is_silence_chosen = inherited.iter().any(|name| name == HOST_SILENCE.variable);
         if self == Library::OpenMpi && !is_silence_chosen {
             words.extend(SILENCE_OF_TCP.iter().flat_map(|(name, value)| {
@@ -133,7 +134,7 @@ impl Library {
 }
 
 impl HostsArguments {
-    /// The command that starts `program`, if hosts are named: all but [`HostsArguments::is_dry`] start it.
+    /// Returns the command that starts `program`, if hosts are named; it is only printed if [`HostsArguments::is_dry`].
     ///
     /// # Errors
     /// A host or a number is not allowed, a host has no address, or there is no launcher.
@@ -161,7 +162,7 @@ impl HostsArguments {
         Ok(Some(command))
     }
 
-    /// Returns `true` if the line is only printed.
+    /// Returns `true` if the command line is only printed.
     pub fn is_dry(&self) -> bool {
         self.dry_run
     }
@@ -174,7 +175,7 @@ impl HostsArguments {
     }
 }
 
-/// The variables of Isles that this process has inherited and no flag says, in order.
+/// Returns the variables of Isles that this process has inherited and no flag sets, in order.
 fn inherited(flags: &[Flag<'_>]) -> Vec<String> {
     let is_said = |name: &String| flags.iter().any(|flag| flag.variable == name);
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -183,7 +184,7 @@ fn inherited(flags: &[Flag<'_>]) -> Vec<String> {
     names
 }
 
-/// The hosts of a list, each once.
+/// Returns the hosts of a list, without duplicates.
 fn hosts(list: &str) -> Result<Vec<&str>, Failure> {
     let allowed = "host names or addresses, separated by commas, each once";
     let is_name = |host: &&str| {
@@ -206,7 +207,7 @@ fn reachable(host: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints the line as a shell would take it.
+/// Prints the command line as a shell reads it.
 pub fn print(command: &Command) -> Result<(), Failure> {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let line: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();

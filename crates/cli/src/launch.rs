@@ -1,4 +1,4 @@
-//! `isles launch`: starts a program over places; and the door to the measurements.
+//! `isles launch`: starts a program over places. Also starts the program of the benchmarks.
 
 use crate::hosts::{self, HostsArguments};
 use crate::plot::Picture;
@@ -21,7 +21,7 @@ use std::process::Command;
 /// The arguments of `isles launch`.
 #[derive(Args)]
 pub struct Arguments {
-    // First, because the flags of places end under a heading of their own.
+    // First, because the flags of places have a heading of their own.
     /// The program and its own arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -56,7 +56,7 @@ const ON_HOSTS: &str = "the page is served on the host of the first rank; put --
 const OF_RANKS: &str = "isles launch does not start MPI ranks; use mpirun, as in `mpirun -n 4 PROGRAM`, \
      with settings as variables such as ISLES_RECORD=DIR";
 
-/// Becomes the program, with the places in its environment; with a live page, waits for it instead.
+/// Becomes the program, with the places in its environment; with a live page, waits for the program instead.
 pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     if let Some(command) = arguments.hosts.command(&arguments.program, &arguments.places.flags())? {
         arguments.ui.reject_with("--hosts", ON_HOSTS)?;
@@ -68,7 +68,7 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     let ui = arguments.ui.plan(&mut arguments.places)?;
     let (program, own) =
         arguments.program.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;
-    // One without a folder is looked for elsewhere.
+    // A name without a folder is looked up elsewhere.
     let own_file = Path::new(program).parent().is_some_and(|folder| !folder.as_os_str().is_empty());
     let reads = own_file.then(|| Claim::read(program, "the program"));
     let launch = arguments.places.launch(reads.into_iter().collect())?;
@@ -97,7 +97,7 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     server.end();
     match ended? {
         0 => Ok(()),
-        // It has said why.
+        // The program has printed its error.
         code => std::process::exit(code),
     }
 }
@@ -111,13 +111,13 @@ fn compare_seeds(arguments: &Arguments, number: &str) -> Result<(), Failure> {
         words.map_err(|word| refusal("the program", &word.to_string_lossy(), "arguments in UTF-8"))?;
     let (program, own) = words.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;
     let launch = arguments.places.launch(vec![Claim::read(program, "the program")])?;
-    compare_program(number, (program, own), (&arguments.places, &launch))
+    compare_program(number, program, own, &arguments.places, &launch)
 }
 
 /// Starts the program and waits for it; returns its exit code. Signals to this process go to the program, then to the
 /// server of its page.
 fn wait_for(command: &mut Command, server: &UiServer) -> Result<i32, Failure> {
-    // Signals are kept before the program starts, else one that comes while it does would end this process alone.
+    // Signals are held before the program starts; otherwise one that comes meanwhile would end only this process.
     let started = SignalForwarder::new().and_then(|forwarder| {
         command.spawn().and_then(|mut child| forwarder.wait(&mut child, server.process()))
     });
@@ -131,7 +131,7 @@ fn wait_for(command: &mut Command, server: &UiServer) -> Result<i32, Failure> {
     Ok(status.code().or(status.signal().map(|signal| EXIT_BY_SIGNAL + signal)).unwrap_or(1))
 }
 
-/// The file that the system would start, if there is one.
+/// Returns the file that the system would start, if there is one.
 fn found(program: &OsString) -> Option<PathBuf> {
     if program.as_encoded_bytes().contains(&b'/') {
         return Some(PathBuf::from(program));
@@ -140,10 +140,10 @@ fn found(program: &OsString) -> Option<PathBuf> {
     env::split_paths(&folders).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Text of `isles bench --help`, so that nobody builds the measurements to read it.
+/// Text of `isles bench --help`, so that help does not build the benchmarks.
 const BENCH_USAGE: &str = include_str!("../../bench/src/usage.txt");
 
-/// Becomes the program `isles-bench` beside this one, or, from inside the sources, what Cargo builds of it.
+/// Becomes the program `isles-bench` beside this one, or, in a checkout, the one that Cargo builds.
 pub fn bench(arguments: &BenchArguments) -> Result<(), Failure> {
     let arguments = &arguments.arguments;
     if arguments.iter().any(|word| word == "--help" || word == "-h") {
@@ -161,7 +161,7 @@ pub fn bench(arguments: &BenchArguments) -> Result<(), Failure> {
     picture.clear();
     match status.success() {
         true => drawn,
-        // It has said why.
+        // The program has printed its error.
         false => std::process::exit(status.code().unwrap_or(1)),
     }
 }
@@ -172,12 +172,12 @@ struct BenchPicture {
     /// Arguments of the program, always with `--json`.
     words: Vec<OsString>,
     json: PathBuf,
-    /// `true` if the file is temporary: nobody asked for it.
+    /// True if the file is temporary, because the user did not ask for it.
     is_scratch: bool,
 }
 
 impl BenchPicture {
-    /// Takes `--svg FILE` out of the words, if it is there.
+    /// Takes `--svg FILE` out of the words, if present.
     fn take(words: &[OsString]) -> Result<Option<BenchPicture>, Failure> {
         let Some(at) = words.iter().position(|word| word == "--svg") else { return Ok(None) };
         let said = |word: &OsString| word.to_string_lossy().into_owned();
@@ -210,7 +210,7 @@ impl BenchPicture {
         Picture::of_text("the outcome", &text)?.write(self.svg.clone())
     }
 
-    /// Takes the file away that nobody asked for.
+    /// Removes the temporary file.
     fn clear(&self) {
         if self.is_scratch {
             let _ = std::fs::remove_file(&self.json); // of a run that failed there is none

@@ -1,5 +1,5 @@
-//! `isles top`, `isles replay`, `isles report`: programs that show a run that somebody recorded; and
-//! `isles serve-sparql`, which answers queries.
+//! `isles top`, `isles replay`, `isles report`: programs that show a recorded run; and `isles serve-sparql`, which
+//! answers queries.
 
 use clap::Args;
 use isles::{Claim, Destination};
@@ -63,7 +63,7 @@ pub struct SparqlArguments {
     words: Vec<OsString>,
 }
 
-/// Becomes the server of SPARQL, which starts the application that answers.
+/// Becomes the SPARQL server, which starts the application that answers.
 pub fn serve_sparql(arguments: &SparqlArguments) -> Result<(), Failure> {
     let port = free_port("--port", arguments.port.as_deref().unwrap_or("0"))?.to_string();
     let program = Companion::application("rdf").command()?.get_program().to_owned();
@@ -82,7 +82,7 @@ pub struct ReportArguments {
     html: String,
 }
 
-/// Writes a run and the page into one file, which the server makes.
+/// Writes a run and the page that shows it into one file, which the server makes.
 pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let ReportArguments { directory, html } = arguments;
     let log = Claim::read(RunDirectory::log_path(directory), "the event log");
@@ -91,7 +91,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     command.arg("report").arg(directory).stdin(Stdio::null()).stderr(Stdio::inherit());
     let made = command.output().map_err(|cause| spawn_failure(&command, &cause))?;
     if !made.status.success() {
-        // It has said why.
+        // The server has printed its error.
         std::process::exit(made.status.code().unwrap_or(1));
     }
     Ok(html.write(|out| out.write_all(&made.stdout)).map(drop)?)

@@ -1,9 +1,9 @@
 //! The `isles` command: runs applications, sweeps settings, launches programs, fetches data, shows chips, fits powers,
 //! repeats published experiments, draws results, reads traces.
 //!
-//! It reads arguments and prints; what it does is done by the façade, the applications and the chips. Every error is
-//! one line on standard error that names the source, the value and what is allowed; exit code 2 for what cannot
-//! be done, 1 for a run that failed.
+//! It reads arguments and prints; the façade, the applications and the chips do the work. Every error is one line on
+//! standard error that names the source, the value and what is allowed; the exit code is 2 for what cannot be done, 1
+//! for a run that failed.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 /// The version, and the commit if it was built in a checkout; see `build.rs`.
 const VERSION: &str = include_str!(concat!(env!("OUT_DIR"), "/version"));
 
-/// End of the first help.
+/// End of the short help.
 const EXAMPLES: &str = "Examples:
   isles run bc --graph karate --places 4              an application of the suite, over 4 processes
   isles run bc --graph karate --machine chip:scc      the same on a modelled chip, with a predicted time
@@ -124,7 +124,7 @@ impl ForwardedArguments {
 
 fn command() -> Command {
     let whole = Arguments::command().subcommand(run::command()).subcommand(sweep::command());
-    // What most people want first; the others by name.
+    // The most common commands first; the others by name.
     let first = ["run", "launch", "sweep"];
     let order = |name: &str| first.iter().position(|other| *other == name).unwrap_or(first.len());
     whole.mut_subcommands(|verb| {
@@ -137,7 +137,7 @@ fn main() -> ExitCode {
     isles::supervise_as_process_1();
     isles::name_package("isles-cli");
     let (whole, words) = (command(), std::env::args_os().collect::<Vec<_>>());
-    // A program that this one becomes is a place, or a rank of MPI, itself.
+    // A program that this one becomes is itself a place, or a rank of MPI.
     if !words::are_forwarded(&whole, &words) {
         isles::serve_if_joined();
     }
@@ -145,7 +145,7 @@ fn main() -> ExitCode {
         Ok(matches) => matches,
         Err(code) => return code,
     };
-    // A program that this one becomes says so itself.
+    // A program that this one becomes reports it itself.
     if !matches.subcommand_name().is_some_and(|verb| words::PASSED_ON.contains(&verb)) {
         isles::warn_of_unknown_variables();
     }

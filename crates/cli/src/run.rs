@@ -1,4 +1,4 @@
-//! `isles run`: becomes the program of an application; `isles list`: names them all.
+//! `isles run`: becomes the program of an application; `isles list`: lists the applications.
 
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use isles_app::companion::{Companion, applications};
@@ -8,7 +8,7 @@ use std::ffi::OsString;
 /// Name of the application's arguments.
 const WORDS: &str = "words";
 
-/// The command with one subcommand an application, which knows nothing of what that can be told.
+/// Returns the command with a subcommand for each application, which knows nothing of its arguments.
 pub fn command() -> Command {
     let apps = applications().map(|(name, about)| {
         let words = Arg::new(WORDS).num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
@@ -26,17 +26,17 @@ pub fn list() -> Result<(), Failure> {
         .map_err(Failure::stdout)
 }
 
-/// The application of this name.
+/// Returns the application of this name.
 ///
 /// # Errors
-/// There is none; `source` is where the name was said.
+/// There is none; `source` is where the name comes from.
 pub fn app(source: &str, name: &str) -> Result<&'static str, Failure> {
     let names = || applications().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
     let found = applications().map(|(known, _)| known).find(|known| *known == name);
     found.ok_or_else(|| Failure::Usage(format!("{source} is {name:?}; allowed: {}", names())))
 }
 
-/// Becomes the program of the application that was named.
+/// Becomes the program of the named application.
 ///
 /// # Errors
 /// There is none, or it cannot be started.
@@ -44,7 +44,7 @@ pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, arguments)) = matches.subcommand() else {
         return Err(Failure::Usage("no application given; see `isles run --help`".to_owned()));
     };
-    // What every command can be told may stand before the name.
+    // Options of every command may come before the name.
     let own =
         CommandArguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
     let own = own.flags().into_iter().flat_map(|flag| [flag.name.into(), flag.value.into()]);
@@ -53,7 +53,7 @@ pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
     application.exec(own.chain(words))
 }
 
-/// The machine that the application's arguments name, or else the environment; empty if neither does.
+/// Returns the machine that the application's arguments name, or else the environment; empty if neither does.
 fn machine(words: &[OsString]) -> String {
     let named = words.iter().enumerate().find_map(|(index, word)| {
         match word.to_str()?.strip_prefix("--machine")? {

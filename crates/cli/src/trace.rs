@@ -1,7 +1,7 @@
-//! `isles trace`: what the trace of a run says, as tables.
+//! `isles trace`: the trace of a run as tables.
 //!
-//! Reads a file that `--trace` has written, of the host or of a modelled chip, and prints what `isles_trace::stats`
-//! makes of it. Invariant: a file that is none, or is cut off, is refused in one line, with nothing printed.
+//! Reads a file written by `--trace`, of the host or of a modelled chip, and prints the result of `isles_trace::stats`.
+//! Invariant: a file that is not a trace, or is cut off, is refused in one line, with nothing printed.
 
 use clap::Subcommand;
 use clap::builder::RangedU64ValueParser;
@@ -16,10 +16,10 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 
-/// Most finishes that can be asked for.
+/// Largest number of finishes that can be listed.
 const FINISHES_MAX: u64 = 10_000;
 
-/// Most bytes of a trace: a place of the host records 29 MB at most, a modelled chip 50 MB a second of the host.
+/// Largest trace: a place of the host records at most 29 MB, a modelled chip 50 MB per second of the host.
 const BYTES_MAX: u64 = 2 << 30;
 
 /// First byte of a trace: the tag of a packet.
@@ -47,7 +47,7 @@ fn finishes() -> RangedU64ValueParser<u64> {
     clap::value_parser!(u64).range(0..=FINISHES_MAX)
 }
 
-/// Carries it out.
+/// Executes the command.
 pub fn execute(verb: &Verb) -> Result<(), Failure> {
     let Verb::Stats { file, finishes, json } = verb;
     let refused = |cause: &dyn std::fmt::Display| {
@@ -62,8 +62,8 @@ pub fn execute(verb: &Verb) -> Result<(), Failure> {
     printed.map_err(Failure::stdout)
 }
 
-/// Returns the contents of a file, at most [`BYTES_MAX`]; of a file that does not begin as a trace does, only its first
-/// byte.
+/// Returns the contents of a file, at most [`BYTES_MAX`]; only the first byte of a file that does not begin as a trace
+/// does.
 fn contents(file: &str) -> Result<Vec<u8>, ReadFault> {
     let mut opened = File::open(file).map_err(ReadFault::Unreadable)?;
     let first = input::bytes_of(opened.by_ref().take(1), 1)?;
@@ -73,13 +73,13 @@ fn contents(file: &str) -> Result<Vec<u8>, ReadFault> {
     input::bytes_of(first.as_slice().chain(opened), BYTES_MAX)
 }
 
-/// Milliseconds of a time.
+/// Returns a time in milliseconds.
 fn milliseconds(stats: &Stats, time: u64) -> f64 {
     stats.unit.seconds(time) * 1e3
 }
 
-/// The shortest and the mean time of the messages of a pair from the begin of sending to the begin of handling, in
-/// seconds; none if the trace has no message with both ends.
+/// Returns the shortest and the mean time of the messages of a pair, from the start of sending to the start of
+/// handling, in seconds; `None` if the trace has no message with both ends.
 fn transit_times(stats: &Stats, pair: &PairTraffic) -> Option<[f64; 2]> {
     let seconds = |time: i64| stats.unit.seconds(time.unsigned_abs()) * if time < 0 { -1.0 } else { 1.0 };
     (pair.matched > 0).then(|| [seconds(pair.shortest), seconds(pair.time) / pair.matched as f64])
@@ -136,12 +136,12 @@ fn strings<const N: usize>(cells: [impl Into<String>; N]) -> Vec<String> {
     cells.into_iter().map(Into::into).collect()
 }
 
-/// The line of the program in which a finish is.
+/// Returns the line of the program with the finish.
 fn line_of(finish: &FinishSpan) -> String {
     finish.source.as_ref().map_or("unknown".to_owned(), |(file, line)| format!("{file}:{line}"))
 }
 
-/// Adds a table: columns are as wide as they must be, numbers to the right; the last one is open to the right.
+/// Adds a table: columns are as wide as needed, with numbers to the right; the last one is open to the right.
 fn table(text: &mut String, rows: &[Vec<String>]) {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     for row in rows {

@@ -1,4 +1,4 @@
-//! The words of the command line that are meant for another program, put where clap passes them on.
+//! Words of the command line for another program, moved to where clap passes them on.
 //!
 //! The command knows no argument of an application or of the lab. Invariant: words for the command itself keep their
 //! order and their text.
@@ -7,15 +7,15 @@ use crate::run;
 use clap::{Arg, Command};
 use std::ffi::OsString;
 
-/// The verbs behind which another program reads all words.
+/// The verbs after which another program reads all words.
 pub const PASSED_ON: [&str; 10] =
     ["run", "bound", "calibrate", "power", "repro", "serve", "job", "cc", "rccerun", "bare"];
 
-/// Returns `words`, of which the first is the program, as `whole` can read them.
+/// Returns `words`, the first of which is the program, in the form that `whole` can parse.
 ///
-/// Words that `isles sweep` does not know itself are for the application, and go behind `--`; the name of an
-/// application before all of them acts as `--app`. Help for a command of another program is asked of that program:
-/// `isles help run bc` becomes `isles run bc --help`.
+/// Words that `isles sweep` does not know are for the application, and go after `--`; the name of an application before
+/// all of them acts as `--app`. Help for a command of another program is requested from that program: `isles help run
+/// bc` becomes `isles run bc --help`.
 pub fn for_clap(whole: &Command, words: Vec<OsString>) -> Vec<OsString> {
     let Some(verb) = verb(whole, &words) else { return words };
     match words[verb].to_str() {
@@ -77,7 +77,7 @@ fn application_last(whole: &Command, words: Vec<OsString>, verb: usize) -> Vec<O
     own
 }
 
-/// The argument of `command` that `word` names.
+/// Returns the argument of `command` that `word` names.
 fn flag<'a>(command: &'a Command, word: &str) -> Option<&'a Arg> {
     let name = word.split('=').next().unwrap_or_default();
     command.get_arguments().find(|argument| {

@@ -25,6 +25,14 @@ const BASE_UNITS: [(&str, &str, f64); 7] = [
     ("finishes", "finishes", 1.0),
 ];
 
+/// Description of a metric.
+struct Metric<'a> {
+    name: &'a str,
+    unit: &'a str,
+    kind: &'a str,
+    help: &'a str,
+}
+
 /// Level that is computed from the columns: name, unit and help.
 type Level = (&'static str, &'static str, &'static str);
 
@@ -54,7 +62,7 @@ fn write_counter(out: &mut String, counter: &CounterInfo, words: &[u64]) {
         CounterKind::Gauge => ("gauge", ""),
     };
     let name = format!("isles_{}", counter.metric);
-    describe(out, (&name, unit, kind, counter.description));
+    describe(out, &Metric { name: &name, unit, kind, help: counter.description });
     for (place, word) in words.iter().enumerate() {
         let value = counter.shown(*word) * scale;
         let _ = writeln!(out, "{name}{suffix}{{place=\"{place}\"}} {value}"); // as in `describe`
@@ -74,38 +82,49 @@ fn metrics(view: &dyn RunView) -> String {
         write_counter(&mut out, counter, words);
     }
     for ((name, unit, help), values) in levels(&snapshot.places) {
-        describe(&mut out, (name, unit, "gauge", help));
+        describe(&mut out, &Metric { name, unit, kind: "gauge", help });
         for (place, value) in values.iter().enumerate() {
             let _ = writeln!(out, "{name}{{place=\"{place}\"}} {value}"); // as in `describe`
         }
     }
-    describe(&mut out, ("isles_build", "", "info", "The version of Isles, and the machine of the run."));
+    let help = "The version of Isles, and the machine of the run.";
+    describe(&mut out, &Metric { name: "isles_build", unit: "", kind: "info", help });
     let (version, machine) = (escaped(&run.version), escaped(&run.machine));
     let _ = writeln!(out, "isles_build_info{{version=\"{version}\",machine=\"{machine}\"}} 1");
-    describe(&mut out, ("isles_run_running", "", "gauge", "1 while the run is known to run."));
+    let help = "1 while the run is known to run.";
+    describe(&mut out, &Metric { name: "isles_run_running", unit: "", kind: "gauge", help });
     let _ = writeln!(out, "isles_run_running {}", u8::from(snapshot.state == RunState::Running));
-    for (name, unit, kind, help, value) in chip(snapshot) {
-        describe(&mut out, (name, unit, kind, help));
-        let suffix = if kind == "counter" { "_total" } else { "" };
-        let _ = writeln!(out, "{name}{suffix} {value}"); // as in `describe`
+    for (metric, value) in chip(snapshot) {
+        describe(&mut out, &metric);
+        let suffix = if metric.kind == "counter" { "_total" } else { "" };
+        let _ = writeln!(out, "{}{suffix} {value}", metric.name); // as in `describe`
     }
-    describe(&mut out, ("isles_samples_missed", "", "counter", "Pages that could not be read at once."));
+    let help = "Pages that could not be read at once.";
+    describe(&mut out, &Metric { name: "isles_samples_missed", unit: "", kind: "counter", help });
     let _ = writeln!(out, "isles_samples_missed_total {}", snapshot.dropped.samples);
     out + "# EOF\n"
 }
 
-/// Returns the metrics of a whole modelled chip: name, unit, type, help and value.
-fn chip(snapshot: &Snapshot) -> Vec<(&'static str, &'static str, &'static str, &'static str, f64)> {
+/// Returns the metrics of a whole modelled chip, with their values.
+fn chip(snapshot: &Snapshot) -> Vec<(Metric<'static>, f64)> {
     let Some(power) = snapshot.power else { return Vec::new() };
     let seconds = power.until_ms / 1e3;
+    let metric = |name, unit, kind, help| Metric { name, unit, kind, help };
     vec![
-        ("isles_chip_power_watts", "watts", "gauge", "Power of the whole chip, modelled.", power.watt),
-        ("isles_chip_energy_joules", "joules", "counter", "Energy of the whole chip, modelled.", power.joule),
-        ("isles_chip_energy_seconds", "seconds", "counter", "Modelled time of that energy.", seconds),
+        (
+            metric("isles_chip_power_watts", "watts", "gauge", "Power of the whole chip, modelled."),
+            power.watt,
+        ),
+        (
+            metric("isles_chip_energy_joules", "joules", "counter", "Energy of the whole chip, modelled."),
+            power.joule,
+        ),
+        (metric("isles_chip_energy_seconds", "seconds", "counter", "Modelled time of that energy."), seconds),
     ]
 }
 
-fn describe(out: &mut String, (name, unit, kind, help): (&str, &str, &str, &str)) {
+fn describe(out: &mut String, metric: &Metric<'_>) {
+    let Metric { name, unit, kind, help } = metric;
     // A text takes whatever is written.
     let _ = writeln!(out, "# TYPE {name} {kind}");
     if !unit.is_empty() {

@@ -24,12 +24,13 @@ impl Graph {
         ends: &[(u32, u32)],
         lengths: Option<&[f64]>,
     ) -> Result<Graph, GraphError> {
-        Graph::merged((vertices, directed), ends, lengths, Weights::Lengths)
+        Graph::merged(vertices, directed, ends, lengths, Weights::Lengths)
     }
 
     /// As [`Graph::from_edges`], but merges parallel edges according to `kind`: strengths add up.
     pub(super) fn merged(
-        (vertices, directed): (u64, bool),
+        vertices: u64,
+        directed: bool,
         ends: &[(u32, u32)],
         weights: Option<&[f64]>,
         kind: Weights,
@@ -37,7 +38,7 @@ impl Graph {
         if let Some(weights) = weights {
             assert_eq!(weights.len(), ends.len(), "one length for each edge");
         }
-        check((vertices, directed), ends, weights, kind)?;
+        check(vertices, directed, ends, weights, kind)?;
         let mut graph = scatter(vertices as usize, directed, ends, weights);
         merge_rows(&mut graph, kind);
         let loops =
@@ -55,7 +56,8 @@ impl Graph {
 }
 
 fn check(
-    (vertices, directed): (u64, bool),
+    vertices: u64,
+    directed: bool,
     ends: &[(u32, u32)],
     weights: Option<&[f64]>,
     kind: Weights,

@@ -45,7 +45,7 @@ pub fn decode(text: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
                 continue;
             }
         }
-        edges.push(line, position, (options, &columns.unwrap_or_default()))?;
+        edges.push(line, position, options, &columns.unwrap_or_default())?;
     }
     if edges.ends.is_empty() {
         return Err(GraphError::NoVertices);
@@ -57,8 +57,8 @@ pub fn decode(text: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
         return Err(GraphError::SparseVertices { position, vertex, edges: count, last: limit - 1 });
     }
     let lengths = (!edges.lengths.is_empty()).then_some(edges.lengths.as_slice());
-    let kind = (edges.vertex_max + 1, options.directed);
-    let graph = Graph::merged(kind, &edges.ends, lengths, options.weights)?;
+    let vertices = edges.vertex_max + 1;
+    let graph = Graph::merged(vertices, options.directed, &edges.ends, lengths, options.weights)?;
     Ok(graph.leaving_out_weights(edges.has_unused_weights))
 }
 
@@ -86,7 +86,8 @@ impl Edges {
         &mut self,
         line: &[u8],
         position: Position,
-        (options, columns): (&ReadOptions, &EdgeColumns),
+        options: &ReadOptions,
+        columns: &EdgeColumns,
     ) -> Result<(), GraphError> {
         let malformed = |allowed| GraphError::Malformed { position, found: excerpt(line), allowed };
         let attributes = line.iter().position(|&byte| byte == b'{').unwrap_or(line.len());

@@ -36,7 +36,7 @@ pub fn decode(bytes: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> 
         cursor.take(surplus, "")?;
         return Err(cursor.malformed(surplus, "the end of the file"));
     }
-    let graph = Graph::merged((vertices, directed), &ends, lengths.as_deref(), options.weights)?;
+    let graph = Graph::merged(vertices, directed, &ends, lengths.as_deref(), options.weights)?;
     Ok(graph.leaving_out_weights(has_unused))
 }
 

@@ -56,7 +56,7 @@ pub fn decode(text: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
         return Err(GraphError::TooLarge { items: "vertices for so few entries", found: vertices, limit });
     }
     let lengths = (!lengths.is_empty()).then_some(lengths.as_slice());
-    let graph = Graph::merged((vertices, !header.symmetric), &ends, lengths, options.weights)?;
+    let graph = Graph::merged(vertices, !header.symmetric, &ends, lengths, options.weights)?;
     Ok(graph.leaving_out_weights(!header.pattern && !options.weights.are_read()))
 }
 

@@ -136,7 +136,7 @@ impl Arcs<'_> {
         let ends: Vec<(u32, u32)> = pairs.clone().map(|edge| (edge.0, edge.1)).collect();
         let are_lengths = self.has_weights && self.options.weights.are_read();
         let lengths: Option<Vec<f64>> = are_lengths.then(|| pairs.map(|edge| edge.3).collect());
-        let graph = Graph::merged((self.vertices, false), &ends, lengths.as_deref(), self.options.weights)?;
+        let graph = Graph::merged(self.vertices, false, &ends, lengths.as_deref(), self.options.weights)?;
         Ok(graph.leaving_out_weights(self.has_weights && !are_lengths))
     }
 }

@@ -6,15 +6,15 @@ use std::{fmt, io};
 /// Reason why a guest cannot be created.
 #[derive(Debug)]
 pub enum GuestError {
-    /// `/dev/kvm` is not there, or cannot be opened.
+    /// `/dev/kvm` is absent or cannot be opened.
     NoKvm(io::Error),
-    /// KVM has another interface than version 12, or lacks a capability.
+    /// The interface of KVM is not version 12, or a capability is missing.
     Unsupported(&'static str),
     /// A system call failed.
     System {
-        /// Its name.
+        /// Name of the call.
         call: &'static str,
-        /// Error that it returned.
+        /// Error of the call.
         error: io::Error,
     },
     /// This resource is exhausted.

@@ -1,4 +1,4 @@
-//! Report of a guest that failed: its dump, and the signal that ends its process.
+//! The end of a guest that failed: its dump, and the signal that ends its process.
 
 use crate::error::GuestError;
 use crate::kernel::ExceptionFrame;
@@ -82,7 +82,7 @@ impl fmt::Display for FaultCause<'_> {
     }
 }
 
-/// Text of bounded length on the stack: the guest may have stopped in the middle of an allocation.
+/// Text of bounded length on the stack: the guest may have exited in the middle of an allocation.
 struct DumpText {
     bytes: [u8; 2048],
     len: usize,

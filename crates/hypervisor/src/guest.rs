@@ -60,7 +60,7 @@ impl Guest {
     /// Creates a guest; `name` identifies it in the dump of a fault.
     ///
     /// # Errors
-    /// There is no KVM, or it refuses.
+    /// KVM is unavailable, or creating the guest failed.
     pub fn new(name: &str) -> Result<Guest, GuestError> {
         let kvm = open_kvm()?;
         let vm = kvm.create_vm().map_err(GuestError::of_kvm("KVM_CREATE_VM"))?;
@@ -81,14 +81,14 @@ impl Guest {
         })
     }
 
-    /// Calls `body` in ring 3 of the guest and returns its value. A panic of `body` continues in the caller.
+    /// Calls `body` in ring 3 of the guest and returns its value. A panic of `body` propagates to the caller.
     ///
-    /// If the guest fails, by an exception or because its CPU stops, this writes a dump to standard error and
-    /// ends the process by the signal that the fault would be without a guest.
+    /// If the guest fails, by an exception or because its CPU stops, this writes a dump to standard error and ends the
+    /// process by the signal that the fault would raise without a guest.
     pub fn run<R>(&mut self, body: impl FnOnce(&GuestCalls) -> R) -> R {
         let mut work = Work { body: Some(body), result: None };
         let entry = enter_as(&work);
-        // The entry's arguments: the function and its argument.
+        // Arguments of `guest_entry`: the function and its argument.
         let arguments = [entry as usize as u64, &raw mut work as u64];
         let top = self.stack.base() + STACK_BYTES - PAGE;
         self.cpu.begin(guest_entry as *const () as u64, top, arguments.as_ptr() as u64);
@@ -101,17 +101,17 @@ impl Guest {
         }
     }
 
-    /// Returns the counts of the guest's requests since it was made.
+    /// Returns the counts of the guest's requests since its creation.
     pub fn counts(&self) -> GuestCounts {
         self.counts
     }
 
-    /// Runs the CPU and handles its exits, until its code is done.
+    /// Runs the CPU and handles its exits until the guest's code returns.
     ///
-    /// Between the first run and the end nothing here allocates or locks, or uses the thread's variables: the guest,
-    /// which is the same thread to its libraries, may have been stopped while it did so.
+    /// From the first run to the end, this neither allocates nor locks nor uses thread-local variables: the guest,
+    /// which is the same thread to its libraries, may have exited in the middle of such an operation.
     fn monitor(&mut self) {
-        let mut last_fault = (0, 0_u32);
+        let mut last_fault = RepeatedFault::default();
         loop {
             match self.cpu.run() {
                 Stop::Port => {}
@@ -151,7 +151,7 @@ impl Guest {
         self.cpu.set_registers(&registers);
     }
 
-    /// The first system call: sees in which ring the kernel is, and sets the entry for that.
+    /// Handles the first system call: detects the ring of the kernel, and sets the matching entry.
     fn detect_call_ring(&mut self) -> u8 {
         let learnt = self
             .cpu
@@ -167,7 +167,7 @@ impl Guest {
     }
 
     /// Handles a page fault of the guest's tables; any other exception ends the guest.
-    fn exception(&mut self, stack: u64, last_fault: &mut (u64, u32)) {
+    fn exception(&mut self, stack: u64, last_fault: &mut RepeatedFault) {
         let Some(frame) = self.kernel.frame(stack) else {
             self.fail(&FaultCause::Stopped("an exception without a frame"))
         };
@@ -175,8 +175,9 @@ impl Guest {
             Ok((address, _)) => address,
             Err(error) => self.fail(&FaultCause::Monitor(error)),
         };
-        *last_fault = if last_fault.0 == address { (address, last_fault.1 + 1) } else { (address, 1) };
-        let is_new = last_fault.1 <= FAULTS_MAX && !self.kernel.contains(address);
+        let times = if last_fault.address == address { last_fault.times + 1 } else { 1 };
+        *last_fault = RepeatedFault { address, times };
+        let is_new = times <= FAULTS_MAX && !self.kernel.contains(address);
         if frame.vector == ExceptionFrame::PAGE_FAULT && is_new {
             match self.memory.resolve(address, frame.error) {
                 Ok(true) => {
@@ -195,7 +196,13 @@ impl Guest {
     }
 }
 
-/// Calls of the monitor for code in a guest, besides system calls. The value cannot leave the guest's thread.
+/// Calls to the monitor for code in a guest, besides system calls. The value cannot leave the guest's thread.
+#[derive(Default)]
+struct RepeatedFault {
+    address: u64,
+    times: u32,
+}
+
 pub struct GuestCalls {
     of_the_guest: PhantomData<*mut ()>,
 }
@@ -209,18 +216,18 @@ impl GuestCalls {
     }
 }
 
-/// A body and its result, on the stack of the monitor.
+/// A closure and its result, on the stack of the monitor.
 struct Work<B, R> {
     body: Option<B>,
     result: Option<std::thread::Result<R>>,
 }
 
-/// The function that runs the body of a work, for the type of `_work`.
+/// Returns the instance of [`enter`] for the type of `_work`.
 fn enter_as<B: FnOnce(&GuestCalls) -> R, R>(_work: &Work<B, R>) -> extern "C" fn(*mut Work<B, R>) {
     enter::<B, R>
 }
 
-/// The first function in a guest. A panic ends here.
+/// First function in a guest: runs the closure and catches its panic.
 extern "C" fn enter<B: FnOnce(&GuestCalls) -> R, R>(work: *mut Work<B, R>) {
     // NEED: the work comes through registers of the guest.
     // SOUND: it is on the stack of `Guest::run`, which waits in the monitor and uses it after this function only.
@@ -231,7 +238,7 @@ extern "C" fn enter<B: FnOnce(&GuestCalls) -> R, R>(work: *mut Work<B, R>) {
     }
 }
 
-/// The first instructions of a guest: calls `arguments[0]` with `arguments[1]`, then signals its end to the monitor.
+/// First instructions of a guest: calls `arguments[0]` with `arguments[1]`, then signals its end to the monitor.
 #[unsafe(naked)]
 extern "C" fn guest_entry(arguments: *const [u64; 2]) {
     naked_asm!(

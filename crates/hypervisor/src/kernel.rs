@@ -1,4 +1,4 @@
-//! The kernel of a guest: its instructions, its descriptor tables, and the pages on which they lie.
+//! The kernel of a guest: its instructions, its descriptor tables, and their pages.
 //!
 //! The kernel has two entries. A system call enters at one of three stubs; an exception at the stub of its vector. Both
 //! execute one `out` to [`PORT`], and the monitor does the rest. It distinguishes them by the page of the instruction
@@ -108,11 +108,11 @@ unsafe extern "C" {
 /// Cause of a guest's exit to the monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestEntry {
-    /// By a system call.
+    /// A system call.
     SystemCall,
-    /// By an exception; the frame is at the stack pointer.
+    /// An exception; its frame is at the stack pointer.
     Exception,
-    /// By the port, from code of the program; `eax` has the number of the call.
+    /// A write to the port by code of the program; `eax` has the number of the call.
     Hypercall,
 }
 
@@ -142,7 +142,7 @@ impl KernelPages {
         Ok(kernel)
     }
 
-    /// Descriptors of code and data of rings 0 and 3, and of the task, which has the stack of ring 0.
+    /// Writes the descriptors of code and data of rings 0 and 3, and of the task, which has the stack of ring 0.
     fn write_segments(&self) {
         const CODE_0: u64 = 0x00af_9b00_0000_ffff;
         const DATA_0: u64 = 0x00cf_9300_0000_ffff;
@@ -181,7 +181,7 @@ impl KernelPages {
         }
     }
 
-    /// An interrupt gate to ring 0 for each vector. Breakpoints may be raised by ring 3, as Linux allows.
+    /// Writes an interrupt gate to ring 0 for each vector. Ring 3 may raise breakpoints, as on Linux.
     fn write_gates(&self) {
         const BREAKPOINT: u64 = 3;
         for vector in 0..VECTORS {
@@ -196,17 +196,17 @@ impl KernelPages {
         }
     }
 
-    /// The address of the table of segments.
+    /// Returns the address of the segment descriptor table.
     pub fn descriptors(&self) -> u64 {
         self.pages.base() + GDT
     }
 
-    /// The address of the table of exceptions.
+    /// Returns the address of the interrupt descriptor table.
     pub fn gates(&self) -> u64 {
         self.pages.base() + IDT
     }
 
-    /// The address of the task state segment.
+    /// Returns the address of the task state segment.
     pub fn task(&self) -> u64 {
         self.pages.base() + TSS
     }
@@ -215,19 +215,19 @@ impl KernelPages {
         self.pages.base() + END
     }
 
-    /// The entry of the first system call.
+    /// Returns the entry of the first system call.
     pub fn probe(&self) -> u64 {
         self.pages.base() + CALLS
     }
 
-    /// The entry of system calls that the processor enters in ring 0, or in ring 3.
+    /// Returns the entry of system calls that arrive in ring 0 or in ring 3.
     pub fn call_entry(&self, is_ring_0: bool) -> u64 {
         let stub =
             if is_ring_0 { &raw const guest_kernel_call_ring_0 } else { &raw const guest_kernel_call_ring_3 };
         self.probe() + (stub as u64 - &raw const guest_kernel_calls as u64)
     }
 
-    /// Returns the cause of the guest's exit to the monitor, from the address of the instruction that made it.
+    /// Returns the cause of the guest's exit to the monitor, from the address of the exiting instruction.
     pub fn entry_of(&self, instruction: u64) -> GuestEntry {
         match instruction.wrapping_sub(self.pages.base()) & !(PAGE - 1) {
             CALLS => GuestEntry::SystemCall,
@@ -236,7 +236,7 @@ impl KernelPages {
         }
     }
 
-    /// The frame of an exception, if `stack` lies in the stack of ring 0.
+    /// Returns the frame of an exception if `stack` lies in the stack of ring 0.
     pub fn frame(&self, stack: u64) -> Option<ExceptionFrame> {
         let words = (ExceptionFrame::WORDS * 8) as u64;
         let offset = stack.checked_sub(self.pages.base()).filter(|offset| offset % 8 == 0)?;
@@ -265,6 +265,6 @@ pub struct ExceptionFrame {
 impl ExceptionFrame {
     /// Vector, error code, and the five words of the processor.
     const WORDS: usize = 7;
-    /// The vector of a page fault.
+    /// Vector of a page fault.
     pub const PAGE_FAULT: u64 = 14;
 }

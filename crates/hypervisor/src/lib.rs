@@ -1,10 +1,9 @@
 //! Code of this process as the guest of a small hypervisor.
 //!
-//! A `Guest` is a virtual machine with one virtual CPU, made by the ioctls of `/dev/kvm`. `Guest::run` calls a closure
-//! in ring 3 of it. The guest has the addresses of the process: its page tables map each page at its own address, and
-//! the memory behind it is the memory of the process. So the closure is ordinary Rust, and memory shared with other
-//! processes stays shared. System calls end in a kernel of a few instructions, which asks the monitor by one I/O port
-//! to carry them out; the monitor is the thread that called `Guest::run`.
+//! A `Guest` is a virtual machine with one virtual CPU, created by ioctls of `/dev/kvm`. `Guest::run` calls a closure
+//! in its ring 3. The guest has the memory of the process at the same addresses, so the closure is ordinary Rust, and
+//! memory shared with other processes stays shared. System calls enter a kernel of a few instructions, which asks the
+//! monitor through one I/O port to execute them; the monitor is the thread that called `Guest::run`.
 //!
 //! `kernel` has the guest's kernel and its descriptor tables, `memory` the page tables and memory slots, `vcpu` the
 //! registers, `syscall` the system calls, `fault` the dump of a guest that failed, and `guest` the loop of the monitor.

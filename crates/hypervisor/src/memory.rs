@@ -2,10 +2,10 @@
 //!
 //! Physical addresses of the guest are made of chunks of 64 MiB. A chunk is one memory slot, over an aligned range of
 //! addresses of the process; the host's kernel consults the tables of the process, so a slot follows `mmap`, `munmap`
-//! and `mprotect` automatically. The guest's page tables are filled when it touches a page that they do not map
-//! ([`GuestMemory::resolve`]), as far as `/proc/self/maps` says that the process may.
+//! and `mprotect` automatically. When the guest touches a page that its page tables do not map, the monitor adds the
+//! page if `/proc/self/maps` permits the access ([`GuestMemory::resolve`]).
 //!
-//! Nothing here allocates or locks: the guest may have been stopped in the middle of an allocation.
+//! Nothing here allocates or locks: the guest may have exited in the middle of an allocation.
 
 use crate::error::GuestError;
 use kvm_bindings::kvm_userspace_memory_region;
@@ -20,11 +20,11 @@ pub const PAGE: u64 = 4096;
 /// Bytes of a memory slot, a power of two.
 const CHUNK: u64 = 64 << 20;
 
-/// Bytes reserved for page tables: tables of 512 GiB. Unwritten pages take no memory.
+/// Bytes reserved for page tables, enough to map 512 GiB. Unwritten pages take no memory.
 const TABLES: u64 = 1 << 30;
 
-/// The end of a process' addresses: the host's kernel maps nothing in the last page below 2^47 and refuses a memory
-/// slot that has it.
+/// End of a process's addresses: the host's kernel maps nothing in the last page below 2^47, and refuses a memory slot
+/// that contains it.
 const ADDRESS_END: u64 = (1 << 47) - PAGE;
 
 const PRESENT: u64 = 1;
@@ -33,16 +33,16 @@ const USER: u64 = 1 << 2;
 const NOT_EXECUTABLE: u64 = 1 << 63;
 const ADDRESS_BITS: u64 = 0x000f_ffff_ffff_f000;
 
-/// Memory of the monitor that the process uses for nothing else, all zeros at first.
+/// Memory that the process uses for nothing else, initially zero.
 pub struct Reserved {
     base: u64,
     bytes: u64,
 }
 
-/// Numbers in reserved memory.
+/// Types of numbers in reserved memory.
 ///
 /// # Safety
-/// Every pattern of bits is a value.
+/// Every bit pattern is a value.
 pub unsafe trait PlainWord: Copy {}
 // NEED: the trait is unsafe.
 // SOUND: every pattern of bits is an integer.
@@ -141,10 +141,10 @@ pub struct ProcessMapping {
     pub execute: bool,
 }
 
-/// The memory of one guest.
+/// Memory of a guest.
 pub struct GuestMemory {
     vm: VmFd,
-    /// The first address of each chunk; a slot each, and physical addresses in this order from the second chunk on.
+    /// First addresses of the chunks. Chunk `n` has slot `n` and the physical addresses from `(n + 1) * CHUNK`.
     chunks: Box<[u64]>,
     chunk_count: usize,
     tables: Reserved,
@@ -152,7 +152,7 @@ pub struct GuestMemory {
 }
 
 impl GuestMemory {
-    /// Memory of `vm`, which may have `slots` memory slots and physical addresses of `physical_bits` bits.
+    /// Creates the memory of `vm`, which may have `slots` memory slots and physical addresses of `physical_bits` bits.
     pub fn new(vm: VmFd, slots: usize, physical_bits: u32) -> Result<GuestMemory, GuestError> {
         let addressable = ((1_u64 << physical_bits.clamp(32, 52)) / CHUNK - 1) as usize;
         let chunks = vec![0; slots.min(addressable)].into_boxed_slice();
@@ -163,7 +163,7 @@ impl GuestMemory {
         &self.vm
     }
 
-    /// The physical address of the first page table, for the control register of the guest.
+    /// Returns the physical address of the top page table, for the guest's control register.
     pub fn root(&mut self) -> Result<u64, GuestError> {
         self.physical(self.tables.base())
     }
@@ -197,13 +197,13 @@ impl GuestMemory {
         Ok(index)
     }
 
-    /// The offset in `tables` of a table at a physical address of the guest.
+    /// Returns the offset in `tables` of the table at a physical address of the guest.
     fn table_at(&self, physical: u64) -> u64 {
         let chunk = self.chunks[(physical / CHUNK - 1) as usize];
         chunk + physical % CHUNK - self.tables.base()
     }
 
-    /// The offset in `tables` of the last table for `address`; missing ones are made.
+    /// Returns the offset in `tables` of the last-level table for `address`; creates missing tables.
     fn last_table(&mut self, address: u64) -> Result<u64, GuestError> {
         let mut table = 0;
         for level in (1..4).rev() {
@@ -239,8 +239,8 @@ impl GuestMemory {
         Ok(())
     }
 
-    /// Maps the process's mapping at `address`, up to the end of its chunk. Returns `true` if the process may access it
-    /// as the guest wanted; the page fault was then one of the guest's tables, not of the program.
+    /// Maps the process's mapping at `address`, up to the end of its chunk. Returns `true` if the process has the
+    /// access that the guest wanted; the guest's tables then caused the page fault, not the program.
     pub fn resolve(&mut self, address: u64, error: u64) -> Result<bool, GuestError> {
         const WROTE: u64 = 1 << 1;
         const FETCHED: u64 = 1 << 4;
@@ -265,7 +265,7 @@ impl GuestMemory {
     }
 }
 
-/// The mapping of this process that has `address`, by `/proc/self/maps`.
+/// Returns the mapping of this process that contains `address`, from `/proc/self/maps`.
 fn mapping_at(address: u64) -> Result<Option<ProcessMapping>, GuestError> {
     let file = rustix::fs::open("/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     let file = file.map_err(GuestError::of("open /proc/self/maps"))?;
@@ -288,7 +288,7 @@ fn mapping_at(address: u64) -> Result<Option<ProcessMapping>, GuestError> {
     }
 }
 
-/// Reads `/proc/self/maps` byte by byte, without memory of its own.
+/// Parser of `/proc/self/maps`, byte by byte, without allocation.
 #[derive(Default)]
 pub struct MapsParser {
     start: u64,

@@ -1,9 +1,8 @@
 //! System calls of a guest, executed by the thread of the monitor.
 //!
-//! It is the thread that the guest's code would have been without a guest, with the same memory, descriptors and thread
-//! pointer. So nearly every call is passed through. The exceptions: a call that starts a thread or a process lets the
-//! new one continue outside of the guest, as an ordinary thread; a `fork` without a stack of its own, and changes of
-//! the thread pointer, are refused.
+//! Without a guest, the same thread would make these calls, with the same memory, descriptors and thread pointer, so
+//! nearly every call is passed through. There are two exceptions. A new thread or process continues outside the guest,
+//! as an ordinary one. A `fork` without a separate stack, and changes of the thread pointer, are refused.
 
 use kvm_bindings::kvm_regs;
 use std::arch::{asm, naked_asm};
@@ -21,18 +20,18 @@ const ARCH_GET_FS: u64 = 0x1003;
 const NOT_PERMITTED: i64 = -1;
 const NOT_IMPLEMENTED: i64 = -38;
 
-/// Counts of a guest's requests to the monitor, since the guest began.
+/// Counts of a guest's requests to the monitor, since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GuestCounts {
-    /// System calls that the monitor has made.
+    /// System calls that the monitor made.
     pub system_calls: u64,
-    /// Page faults of the guest's own tables, each of which mapped a range.
+    /// Page faults of the guest's page tables, each resolved by mapping a range.
     pub page_faults: u64,
-    /// Other calls of the monitor.
+    /// Other calls to the monitor.
     pub hypercalls: u64,
 }
 
-/// The thread pointer of this thread: the base of the segment FS.
+/// Returns the thread pointer of this thread: the base of the segment FS.
 pub fn thread_pointer() -> u64 {
     let mut base = 0_u64;
     call(ARCH_PRCTL, [ARCH_GET_FS, &raw mut base as u64, 0, 0, 0, 0]);
@@ -55,7 +54,7 @@ pub fn signal_this_thread(signal: i32) {
     call(TGKILL, [u64::from(std::process::id()), thread, signal as u64, 0, 0, 0]);
 }
 
-/// Makes a system call. Returns what the kernel returns, an error as its negative number.
+/// Makes a system call and returns its result; an error is its negative number.
 fn call(number: u64, arguments: [u64; 6]) -> i64 {
     let [first, second, third, fourth, fifth, sixth] = arguments;
     let result: i64;
@@ -79,7 +78,7 @@ fn call(number: u64, arguments: [u64; 6]) -> i64 {
     result
 }
 
-/// Makes the system call that `registers` describe. Returns its result for the guest.
+/// Makes the system call that `registers` describe, and returns its result for the guest.
 pub fn forward(registers: &kvm_regs) -> i64 {
     let number = registers.rax;
     let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
@@ -92,7 +91,7 @@ pub fn forward(registers: &kvm_regs) -> i64 {
     }
 }
 
-/// The registers of a thread that begins where its parent, a guest, called `clone`.
+/// Initial registers of a thread, which starts where its parent, a guest, called `clone`.
 #[repr(C)]
 struct CloneRegisters {
     number: u64,
@@ -112,7 +111,7 @@ impl CloneRegisters {
     }
 }
 
-/// Pushes the address at which the thread continues on the new `stack`. Returns the new stack pointer.
+/// Pushes the address at which the thread continues onto the new `stack`, and returns the new stack pointer.
 fn with_return(stack: u64, registers: &kvm_regs) -> u64 {
     // In ring 3 or 0, a system call leaves the address after it in RCX.
     // NEED: the new thread has no other memory of its own yet.
@@ -158,7 +157,7 @@ fn clone3_with_stack(registers: &kvm_regs) -> i64 {
     unsafe { begin_thread(&clone) }
 }
 
-/// Makes the system call of `registers`, and returns its result; the new thread goes on at the address on its stack.
+/// Makes the system call of `registers` and returns its result; the new thread continues at the address on its stack.
 ///
 /// # Safety
 /// The call is `clone` or `clone3` with a stack, at whose top is an address of code that expects `registers`.
@@ -194,7 +193,7 @@ unsafe extern "C" fn begin_thread(registers: *const CloneRegisters) -> i64 {
         "pop r12",
         "pop rbp",
         "pop rbx",
-        // The thread: its stack has the address, and nothing of the monitor.
+        // The new thread: its stack holds only the address to continue at.
         "2: ret",
     )
 }

@@ -1,4 +1,4 @@
-//! The virtual CPU of a guest: its registers at the start, and at each exit.
+//! The virtual CPU of a guest: its initial registers, and its registers at each exit.
 
 use crate::error::GuestError;
 use crate::kernel::{self, KernelPages};
@@ -21,11 +21,11 @@ const FLAGS: u64 = 0x202;
 /// Reason why the virtual CPU stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It wrote to the port.
+    /// The guest wrote to the port.
     Port,
-    /// A signal for the thread of the monitor came first.
+    /// A signal arrived for the thread of the monitor.
     Signal,
-    /// It cannot continue, for this reason.
+    /// The CPU cannot continue, for this reason.
     End(&'static str),
 }
 
@@ -35,7 +35,8 @@ pub struct VirtualCpu {
 }
 
 impl VirtualCpu {
-    /// Creates the CPU of `memory`'s machine, whose kernel is `kernel`, without a first instruction.
+    /// Creates the CPU of `memory`'s machine with the kernel `kernel`; [`VirtualCpu::begin`] sets its first
+    /// instruction.
     pub fn new(kvm: &Kvm, memory: &mut GuestMemory, kernel: &KernelPages) -> Result<VirtualCpu, GuestError> {
         let mut cpu = memory.vm().create_vcpu(0).map_err(GuestError::of_kvm("KVM_CREATE_VCPU"))?;
         let cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES);
@@ -51,7 +52,7 @@ impl VirtualCpu {
         Ok(made)
     }
 
-    /// Ring 3 of 64 bits with paging, and the tables of `kernel`.
+    /// Sets ring 3 of 64 bits with paging, and the tables of `kernel`.
     fn set_system_registers(&mut self, kernel: &KernelPages, root: u64) -> Result<(), GuestError> {
         const PROTECTION_MONITOR_NUMERIC_PAGING: u64 = 0x8000_0023;
         const WRITE_PROTECT: u64 = 1 << 16;
@@ -85,13 +86,13 @@ impl VirtualCpu {
         self.cpu.set_sregs(&registers).map_err(GuestError::of_kvm("KVM_SET_SREGS"))
     }
 
-    /// The vector registers that the process may use, in their state at a function call.
+    /// Enables the vector registers that the process may use, in their state at a function call.
     fn set_extended_state(&mut self) -> Result<(), GuestError> {
         // NEED: the register has no safe accessor.
         // SOUND: the system has enabled extended states, else there were no bits, and the instruction would raise a
         // signal; programs of 64 bits on Linux with KVM have them.
         let enabled = unsafe { std::arch::x86_64::_xgetbv(0) };
-        /// All but the tiles of matrices, which a process has to ask for.
+        /// All but matrix tiles, which a process has to request.
         const WITHOUT_TILES: u64 = !(3 << 17);
         let mut states = kvm_xcrs { nr_xcrs: 1, ..kvm_xcrs::default() };
         states.xcrs[0].value = enabled & WITHOUT_TILES;
@@ -100,9 +101,9 @@ impl VirtualCpu {
         self.cpu.set_fpu(&float).map_err(GuestError::of_kvm("KVM_SET_FPU"))
     }
 
-    /// Lets system calls enter at `entry`.
+    /// Sets the entry of system calls to `entry`.
     pub fn set_call_entry(&mut self, entry: u64) -> Result<(), GuestError> {
-        // `sysret` takes the segments of ring 3 from the upper one: 16 further for code, 8 for data.
+        // `sysret` derives the segments of ring 3 from the upper selector: plus 16 for code, plus 8 for data.
         let segments = (u64::from(kernel::USER_CODE - 16) << 48) | (u64::from(kernel::KERNEL_CODE) << 32);
         let entries = [(STAR, segments), (LSTAR, entry), (FMASK, CALL_CLEARS)];
         let entries = entries.map(|(index, data)| kvm_msr_entry { index, data, ..kvm_msr_entry::default() });
@@ -114,8 +115,8 @@ impl VirtualCpu {
         }
     }
 
-    /// Lets the guest's time-stamp counter be the host's. If KVM cannot, the two differ by a constant, and a clock read
-    /// in the guest is wrong; on such hosts the kernel's clock page is not readable either.
+    /// Sets the guest's time-stamp counter to the host's. If KVM cannot, the two differ by a constant, and clocks read
+    /// in the guest are wrong; on such hosts the kernel's clock page is not readable either.
     fn set_clock(&mut self) {
         use kvm_bindings::{KVM_VCPU_TSC_CTRL, KVM_VCPU_TSC_OFFSET, kvm_device_attr};
         let offset = 0_u64;
@@ -156,7 +157,7 @@ impl VirtualCpu {
         }
     }
 
-    /// The general registers at the last stop.
+    /// Returns the general registers at the last stop.
     pub fn registers(&self) -> kvm_regs {
         self.cpu.sync_regs().regs
     }
@@ -167,7 +168,7 @@ impl VirtualCpu {
         self.cpu.set_sync_dirty_reg(SyncReg::Register);
     }
 
-    /// The registers of a function that begins at `entry` with `stack` and one argument.
+    /// Sets the registers for a call of the function at `entry` with `stack` and one argument.
     pub fn begin(&mut self, entry: u64, stack: u64, argument: u64) {
         let registers =
             kvm_regs { rip: entry, rsp: stack, rdi: argument, rflags: FLAGS, ..kvm_regs::default() };
@@ -181,7 +182,7 @@ impl VirtualCpu {
     }
 }
 
-/// A flat segment of ring 3.
+/// Returns a flat segment of ring 3.
 fn segment(selector: u16, kind: u8) -> kvm_segment {
     let is_code = u8::from(selector == kernel::USER_CODE);
     kvm_segment {

@@ -1,7 +1,7 @@
-//! Guests on KVM: what their code can do, and how they fail.
+//! Guests on KVM: the abilities of their code, and their failures.
 //!
-//! Where `/dev/kvm` cannot be opened, each test says that it is skipped, and why. A guest that fails ends its process,
-//! so those tests run one of the functions below, `as_a_guest_that_..`, in a process of its own.
+//! If `/dev/kvm` cannot be opened, each test prints that it is skipped, and why. A guest that fails ends its process,
+//! so tests of failures run one of the functions below, `as_a_guest_that_..`, in a separate process.
 
 #![cfg(all(feature = "guests", target_arch = "x86_64", target_os = "linux"))]
 
@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 /// Set in a process that must fail.
 const FAILS: &str = "ISLES_TEST_GUEST_FAILS";
 
-/// A guest, or `None` with a line that names the test.
+/// Returns a guest; without KVM, prints a line that names the test, and returns `None`.
 fn guest(test: &str) -> Option<Guest> {
     match check() {
         Ok(()) => Some(Guest::new("place 7").unwrap()),
@@ -56,7 +56,7 @@ fn memory_that_a_guest_allocates_stays_its_processs() {
     assert_eq!(words.iter().sum::<u64>(), 12_499_997_500_000);
     let mapped = guest.counts().page_faults;
     assert!(mapped > 0, "a guest's tables are filled by page faults");
-    // Memory that the process maps while the guest does not run.
+    // The process maps this memory while the guest does not run.
     let more = vec![5_u8; 200 << 20];
     let seen = guest.run(|_| more.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>());
     assert_eq!(seen, 5 * (200 << 20) / 4096);
@@ -99,7 +99,7 @@ fn system_calls_are_made_by_the_monitor_and_getpid_is_answered_inside() {
 #[test]
 fn flags_and_registers_outlive_a_system_call() {
     let Some(mut guest) = guest("flags_and_registers_outlive_a_system_call") else { return };
-    // The sums are kept in vector registers over the calls; a lost one would be a wrong sum.
+    // The sums stay in vector registers across the calls; a lost register would give a wrong sum.
     let found = guest.run(|_| {
         let mut sums = [0.0_f64; 8];
         for round in 0..50_u32 {
@@ -174,13 +174,13 @@ fn two_guests_of_one_process_have_memory_in_common() {
     assert_eq!(turn.load(Ordering::Acquire), 2 * rounds);
 }
 
-/// Runs the function `name` of this file in a process of its own.
+/// Runs the function `name` of this file in a separate process.
 fn failing(name: &str) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(FAILS, "1").output().unwrap()
 }
 
-/// The failing guest, in its own process.
+/// Returns the failing guest if this process must fail.
 fn guest_that_fails() -> Option<Guest> {
     std::env::var_os(FAILS).map(|_| Guest::new("place 7").unwrap())
 }

@@ -1,22 +1,22 @@
 //! The function of `#[isles::main(init = ..)]`, which runs first in each process, and its state.
 //!
-//! In a process that was started as a place it runs before that joins, so nothing may join meanwhile: a run that `init`
-//! starts itself would take the place of the run around it. Invariant: no process joins while its `init` runs.
+//! In a process started as a place, `init` runs before the process joins its run. A run started by `init` would join in
+//! its stead, so joining is refused until `init` returns. Invariant: no process joins while its `init` runs.
 
 use crate::machine::supervisor::supervise_as_process_1;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// There is no `init`, or it has not begun.
+/// The program has no `init`, or it has not started.
 const NONE: u8 = 0;
 const RUNNING: u8 = 1;
 const OVER: u8 = 2;
 
 static STATE: AtomicU8 = AtomicU8::new(NONE);
 
-/// Runs the `init` of this process. If it panics, the process ends, and nothing asks any more.
+/// Runs the `init` of this process. A panic in it ends the process, so the state need not be reset.
 pub fn run(init: impl FnOnce()) {
     supervise_as_process_1();
-    // Relaxed is enough, here and below: who asks is called by `init`, or after it.
+    // Relaxed is enough, here and below: readers are called by `init` or after it.
     STATE.store(RUNNING, Ordering::Relaxed);
     init();
     STATE.store(OVER, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! Files that a place reads and writes, which on a modelled chip come from a server that all cores share.
+//! Files that a place reads and writes. On a modelled chip a file server shared by all cores serves them.
 //!
-//! The file is that of the host, and its bytes are the same on any machine; what the access takes says the model. It
-//! knows no chip. Invariant: an access that fails is not told to anybody.
+//! The file is the host's, so its bytes are the same on any machine; a modelled chip adds only the time of the access.
+//! This module knows no chip. Invariant: a failed access is not reported to the model.
 
 use isles_transport::FileAccess;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,8 +12,8 @@ pub use isles_transport_shm::MappedFile;
 
 /// Reads a whole file.
 ///
-/// On a modelled chip the clock of the place moves on to when the server of files has sent it: later where that is
-/// busy, and sooner once the file was read or written before. Outside of a place it takes what it takes.
+/// On a modelled chip the place's clock advances to the time at which the file server has sent the bytes: later if the
+/// server is busy, earlier if the file was read or written before. Outside of a place, no time is modelled.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -23,17 +23,17 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// [`read`], of a text.
+/// Reads a whole file as UTF-8; for its time see [`read`].
 ///
 /// # Errors
-/// The file cannot be read, or is no UTF-8.
+/// The file cannot be read or is not valid UTF-8.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let text = std::fs::read_to_string(path.as_ref())?;
     report_access(path.as_ref(), text.len(), false);
     Ok(text)
 }
 
-/// Writes a whole file, in the place of one that is there; for its time see [`read`].
+/// Writes a whole file, replacing an existing one; for its time see [`read`].
 ///
 /// # Errors
 /// The file cannot be written.
@@ -43,9 +43,9 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
     Ok(())
 }
 
-/// Reads a part of a file: `length` bytes from `offset` on, or fewer if the file ends before.
+/// Reads `length` bytes of a file from `offset` on, or fewer if the file ends earlier.
 ///
-/// On a modelled chip it takes as long as [`read`] of `bytes` bytes; the whole file is warm from then on.
+/// On a modelled chip it takes as long as a [`read`] of that many bytes; the whole file then counts as read before.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -60,7 +60,7 @@ pub fn read_part(path: impl AsRef<Path>, offset: u64, length: usize) -> io::Resu
 
 /// Records that `bytes` bytes of a file were read in another way, for example through a mapping.
 ///
-/// On a modelled chip it takes what [`read_part`] takes; the file need not be there. On other machines it does nothing.
+/// On a modelled chip it takes as long as [`read_part`]; the file need not exist. On other machines it does nothing.
 pub fn note_read(path: impl AsRef<Path>, bytes: usize) {
     report_access(path.as_ref(), bytes, false);
 }
@@ -76,7 +76,7 @@ pub fn map(path: impl AsRef<Path>) -> io::Result<MappedFile> {
 }
 
 fn report_access(path: &Path, bytes: usize, is_write: bool) {
-    // With fixed keys, so the same name is the same number in each run.
+    // Its keys are fixed, so a name has the same number in each run.
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
     let access = FileAccess { file: hasher.finish(), bytes: bytes as u64, is_write };

@@ -1,4 +1,4 @@
-//! Starting a run: on which machine, with how many places, and how it ends.
+//! Starts a run: chooses the machine and the places, runs the program, and reports its end.
 
 use super::{glb, observe, output};
 #[cfg(feature = "chip")]
@@ -21,44 +21,44 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Time without progress before a run reports what it waits for, unless the environment sets another.
+/// Default time without progress before a run reports what it waits for.
 const STALL: Stall = Stall { report: Some(Duration::from_secs(30)), limit: None };
 
 /// Exit code of a run whose main task ended with an error.
 const EXIT_FAILED: u8 = 1;
 
-/// Exit code of a run that could not be started as asked.
+/// Exit code of a run that could not start.
 pub(crate) const EXIT_USAGE: u8 = 2;
 
-/// Reason why a run could not be started, or not be written down. Nothing is left behind.
+/// Reason why a run could not start, or why its output could not be written. Nothing is left behind.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// A setting is not allowed.
+    /// A setting has an invalid value.
     Config(ConfigError),
     /// The machine could not be set up; the text says what and why.
     Machine(String),
-    /// The run has ended, and something that it was to write of itself could not be written. Nothing else is lost.
+    /// The run has ended, but some of its requested output could not be written. Nothing else is lost.
     Output {
-        /// Results that could not be written, in the order in which they were tried; at least one.
+        /// Outputs that failed, in the order of the attempts; at least one.
         unwritten: Vec<WriteError>,
-        /// The result of `main` and what the places did: what [`Launch::run`] returns if all can be written.
+        /// The result of `main` and the report of the places, as [`Launch::run`] returns them on success.
         ended: Box<(Result<()>, RunReport)>,
     },
-    /// The run was not that of its tape, although all that can be compared before was the same: the program does not do
-    /// the same twice, or something that it reads has changed.
+    /// The run departed from its tape, although program and settings match: the program is not deterministic, or an
+    /// input has changed.
     Diverged {
         /// The tape.
         tape: String,
-        /// Measurements that were played.
+        /// Number of measurements played back.
         played: u64,
-        /// Measurements on the tape.
+        /// Number of measurements on the tape.
         all: u64,
     },
 }
 
 impl LaunchError {
-    /// The exit code of a program that ends with it.
+    /// Returns the exit code of a program that ends with this error.
     fn exit_code(&self) -> u8 {
         match self {
             LaunchError::Config(_) | LaunchError::Machine(_) => EXIT_USAGE,
@@ -93,9 +93,9 @@ impl From<ConfigError> for LaunchError {
     }
 }
 
-/// Settings by which a run is started; those not set come from the environment, then from the defaults.
+/// Settings of a run; those not set come from the environment, then from the defaults.
 ///
-/// Defaults: as many places as processors (on a modelled chip, as cores), as threads of this process.
+/// By default the places are threads of this process, one for each processor; on a modelled chip, one for each core.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(crate) machine: Machine,
@@ -112,9 +112,9 @@ pub struct Launch {
     pub(crate) seed: u64,
     /// The run directory, if the run is observed.
     pub(crate) record: Option<Setting<PathBuf>>,
-    /// Summary of a run on a modelled chip, kept here if somebody wants it.
+    /// Receives the summary of a run on a modelled chip, if requested.
     pub(crate) summary: Option<Arc<OnceLock<String>>>,
-    /// Over whose processes the run is, if an MPI program has called it.
+    /// Communicator whose processes form the run, if an MPI program calls it.
     pub(crate) communicator: Option<i32>,
 }
 
@@ -122,17 +122,16 @@ impl Launch {
     /// Reads the settings from the environment, in the variables of [`SETTINGS`](crate::SETTINGS).
     ///
     /// # Errors
-    /// A variable has a value that is not allowed.
+    /// A variable has an invalid value.
     pub fn from_environment() -> std::result::Result<Launch, ConfigError> {
         Launch::from_environment_with(Machine::Threads, &[])
     }
 
-    /// As [`Launch::from_environment`], with another machine where none is said, and with flags, each in the place
-    /// of a variable.
+    /// As [`Launch::from_environment`], with another default machine, and with flags, which override their variables.
     ///
     /// # Errors
-    /// A flag, or a variable without a flag, has a value that is not allowed, or a flag is one of modelled chips and
-    /// the machine is none.
+    /// A flag, or a variable that no flag overrides, has an invalid value; or a flag is for modelled chips and the
+    /// machine is not one.
     pub fn from_environment_with(
         machine: Machine,
         flags: &[Flag<'_>],
@@ -140,14 +139,14 @@ impl Launch {
         Launch::with(Environment::read(flags)?, machine, flags)
     }
 
-    /// The launch that `environment` describes, to which the flags have gone; on `machine` where it names none.
+    /// Returns the launch of `environment`, which includes `flags`; on `machine` if it names none.
     pub(crate) fn with(
         environment: Environment,
         machine: Machine,
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
-        // A launcher of ranks wants one run of them. Their number is known when they have met; all but the first
-        // serve from here on.
+        // An MPI launcher starts all ranks for one run. Their number is known once they have met; all ranks but the
+        // first serve from here on.
         serve_if_rank();
         let machine = if is_first_rank() { Machine::Mpi } else { machine };
         let machine = environment.machine_or(machine)?;
@@ -161,7 +160,7 @@ impl Launch {
         Ok(Launch::of(environment, machine, places))
     }
 
-    /// A launch on `machine` over `places` places, with all other settings of `environment`.
+    /// Returns a launch on `machine` over `places` places, with all other settings from `environment`.
     pub(crate) fn of(environment: Environment, machine: Machine, places: u32) -> Launch {
         Launch {
             machine,
@@ -180,57 +179,58 @@ impl Launch {
         }
     }
 
-    /// The machine.
+    /// Sets the machine.
     pub fn machine(mut self, machine: Machine) -> Launch {
         self.machine = machine;
         self
     }
 
-    /// The number of places: at most 256, or on a modelled chip its cores, of which a run can have 32,768. Whether the
-    /// machine has that many is checked when the run starts.
+    /// Sets the number of places: at most 256; on a modelled chip at most its cores, up to 32,768. The run checks at
+    /// its start that the machine has that many.
     ///
     /// # Panics
-    /// If no machine has that many.
+    /// If no machine can have that many.
     pub fn places(mut self, places: u32) -> Launch {
         assert!((1..=isles_runtime::limits::PLACES_MAX).contains(&places), "{places} places");
         self.places = places;
         self
     }
 
-    /// Sets the processors of the host on which the places stay; ignored on the loopback machine and on modelled
-    /// chips. The run checks at its start that the program may use them, and that they are enough.
+    /// Pins the places to processors of the host; ignored on the loopback machine and on modelled chips. The run checks
+    /// at its start that the program may use these processors and that there are enough.
     pub fn pinning(mut self, pinning: Pinning) -> Launch {
         self.pinning = Setting::new(pinning::DEFAULT_PINNING, pinning);
         self
     }
 
-    /// Adds files that the program reads, which the run then does not write over.
+    /// Adds files that the program reads, so that no output of the run overwrites them.
     pub fn reading(mut self, files: impl IntoIterator<Item = Claim>) -> Launch {
         self.reads.extend(files);
         self
     }
 
-    /// Keeps the summary of a run on a modelled chip (what `--summary` writes) in `kept`, which is empty.
+    /// Stores the summary of a run on a modelled chip (the text that `--summary` writes) in `kept`, which must be
+    /// empty.
     pub fn keeping_summary(mut self, kept: &Arc<OnceLock<String>>) -> Launch {
         self.summary = Some(Arc::clone(kept));
         self
     }
 
-    /// The machine that will be used.
+    /// Returns the machine of the run.
     pub fn chosen_machine(&self) -> Machine {
         self.machine
     }
 
-    /// The number of places that will be used.
+    /// Returns the number of places of the run.
     pub fn chosen_places(&self) -> u32 {
         self.places
     }
 
-    /// Checks that all that the run is to write can be written. [`Launch::run`] does so, too; this is for who has much
-    /// to do before.
+    /// Checks that every output of the run can be written. [`Launch::run`] does this too; call it earlier to fail
+    /// before long preparations.
     ///
     /// # Errors
-    /// The first variable or flag that asks for what cannot be written.
+    /// The first variable or flag whose output cannot be written.
     pub fn check_outputs(&self) -> std::result::Result<(), ConfigError> {
         observe::check(self.record.as_ref(), self.machine)?;
         output::check(self, self.machine)
@@ -241,7 +241,7 @@ impl Launch {
         !self.exports.iter().any(|wanted| wanted.destination().is_standard())
     }
 
-    /// Returns the claims that a result of the program must stay apart from: all that the run reads and writes.
+    /// Returns a claim for each file that the run reads or writes, to keep results of the program apart from them.
     pub fn claims(&self) -> Vec<Claim> {
         let written = self.exports.iter().map(|wanted| Claim::written(&wanted.destination(), &wanted.source));
         self.read_on(self.machine).into_iter().chain(written).collect()
@@ -256,11 +256,11 @@ impl Launch {
 
     /// Runs `main` at the first place until everything it has started, anywhere, has ended.
     ///
-    /// In a process that was started as a place of another process's run this serves that run, and never returns.
+    /// In a process that was started as a place of another run, it serves that run and never returns.
     ///
     /// # Errors
-    /// [`LaunchError`]: the run could not be started, or a file of it not be written. Then the result of `main` and
-    /// what the places did are in [`LaunchError::Output`].
+    /// [`LaunchError`] if the run could not start, or one of its files could not be written. In the second case
+    /// [`LaunchError::Output`] has the result of `main` and the report.
     pub fn run<M, F>(self, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
     where
         M: FnOnce() -> F,
@@ -272,7 +272,7 @@ impl Launch {
 
     /// As [`Launch::run`].
     pub(crate) fn run_boxed(self, main: Main<'_>) -> LaunchResult {
-        // Of a section of an MPI program, every process calls this.
+        // In a section of an MPI program every process calls this.
         if self.communicator.is_none() {
             processes::serve_if_place();
         }
@@ -286,7 +286,7 @@ impl Launch {
         let mut unwritten = Vec::new();
         let trace = TraceRequest::of(&self)?;
         let collector = trace.as_ref().map(TraceRequest::collector);
-        glb::take_balance(); // of what was no launch
+        glb::take_balance(); // of an earlier run without a launch
         let (result, report) = self.machine.driver().run(&self, collector, main, &mut unwritten)?;
         let balance = glb::take_balance();
         self.tell_regions(&report);
@@ -310,7 +310,7 @@ impl Launch {
 }
 
 impl Launch {
-    /// Prints the regions that the program has marked, a line each; a modelled chip has done so with its prediction.
+    /// Prints a line for each region that the program has marked. A modelled chip prints them with its prediction.
     fn tell_regions(&self, report: &RunReport) {
         if matches!(self.machine, Machine::Chip(_)) {
             return;
@@ -321,7 +321,7 @@ impl Launch {
     }
 }
 
-/// The table of `ISLES_REPORT=balance`.
+/// Returns the table of `ISLES_REPORT=balance`.
 fn balance_text(balance: &Option<glb::RunBalance>) -> String {
     match balance {
         Some(balance) => format!("{:>11.1} %  idle\n{balance}", 100.0 * balance.idle()),
@@ -334,7 +334,8 @@ pub(crate) fn processors() -> u32 {
     places_on(std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// The same where places may be pinned: one for each processor that the list names, if there is a list.
+/// Returns the default number of places on a machine that can pin them: one for each processor of the pinning list, if
+/// given.
 pub(crate) fn pinned_places(environment: &Environment) -> u32 {
     match &environment.pinning.value {
         Pinning::Processors(list) => places_on(list.len()),
@@ -342,12 +343,12 @@ pub(crate) fn pinned_places(environment: &Environment) -> u32 {
     }
 }
 
-/// Returns a place for each of `processors` processors, up to the largest number of places.
+/// Returns `processors`, limited to the largest number of places.
 fn places_on(processors: usize) -> u32 {
     processors.min(isles_transport_shm::PLACES_MAX as usize) as u32
 }
 
-/// Returns `true` if the error says only that nobody reads standard output any more.
+/// Returns `true` if every cause of the error is a closed standard output.
 fn is_closed_output(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::OutputClosed => true,
@@ -356,24 +357,24 @@ fn is_closed_output(error: &Error) -> bool {
     }
 }
 
-/// The future of `main`, on the heap from the start.
+/// Returns the future of `main`, boxed at once.
 ///
-/// A future holds the local variables of its function. The runtime wraps it several times, and each time would move it
-/// through a stack frame of its own. Here it is on the stack once, in a frame that has ended before the first poll.
+/// The future holds the local variables of `main`, and the runtime wraps it several times; each wrapper would move it
+/// through its own stack frame. Boxed here, it is on the stack once, in a frame that has ended before the first poll.
 #[inline(never)]
 fn on_heap<F>(main: impl FnOnce() -> F) -> Pin<Box<F>> {
     Box::pin(main())
 }
 
-/// A `main` under way, whatever its type.
+/// A running `main` of any type.
 pub(crate) type MainFuture = Pin<Box<dyn Future<Output = Result<()>>>>;
 
 /// Starts `main` at the first place.
 ///
-/// Machines take this and no type of the program, so that they are compiled once, with this crate.
+/// Machines take this type and not the program's own, so that they are compiled once, with this crate.
 pub(crate) type Main<'a> = Box<dyn FnOnce() -> MainFuture + 'a>;
 
-/// The future of `main`, whose output becomes a result by `into_result`.
+/// Returns the future of `main`, with its output converted by `into_result`.
 pub(crate) fn future_of<F: Future + 'static>(
     main: impl FnOnce() -> F,
     into_result: fn(F::Output) -> Result<()>,
@@ -392,7 +393,7 @@ where
     run_program(Box::new(|| future_of(main, MainOutcome::into_main_result)))
 }
 
-/// Runs `main` as the environment says; the exit code of the program.
+/// Runs `main` with the settings of the environment and returns the exit code of the program.
 fn run_program(main: Main<'_>) -> ExitCode {
     processes::serve_if_joined();
     let launched = Launch::from_environment().map_err(LaunchError::from);
@@ -412,7 +413,7 @@ fn run_program(main: Main<'_>) -> ExitCode {
     }
 }
 
-/// Returns the exit code of a program whose main task has ended with `result`, and says its error.
+/// Prints the error of `result`, if any, and returns the exit code of the program.
 fn exit_code(result: &Result<()>) -> u8 {
     match result {
         Ok(()) => 0,

@@ -19,13 +19,13 @@
 //! }
 //! ```
 //!
-//! This crate is the only one that a program imports, and the only one that knows all machines. Modelled chips are its
-//! feature `chip`, which is on by default; MPI is its feature `mpi`, and shared virtual memory its feature `svm`, which
-//! are not.
+//! This is the only crate that a program imports, and the only one that knows all machines. Features: `chip` (modelled
+//! chips, on by default), `mpi`, `guests` (places as guests of a hypervisor), `svm` (shared virtual memory), `ndarray`,
+//! and `anyhow`.
 
 #![forbid(unsafe_code)]
 
-// What the macros expand to says `::isles`, here as in programs.
+// The macros expand to paths that begin with `::isles`, in this crate as in programs.
 extern crate self as isles;
 
 pub mod array;
@@ -57,7 +57,7 @@ pub use chip::{
 };
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
-/// The table of what each place counts, for [`PlaceReport::count`] and [`RunReport::count`].
+/// The table of counters that each place keeps, for [`PlaceReport::count`] and [`RunReport::count`].
 pub mod counters {
     pub use isles_telemetry::{COUNTERS, CounterGroup, CounterId, CounterInfo, CounterKind};
 }
@@ -73,8 +73,8 @@ pub use isles_services::{
     AcquireAll, Aggregator, AggregatorOptions, Combine, Composed, Controller, Exclusion, Gatherer,
     IndexRange, IndexSpace, ItemRoute, Mapping, MemoryKind, Phaser, ReadGuard, Receiver, RecvError,
     RecvFuture, RouteFault, SendError, SendErrorKind, SendFuture, Sender, ServedMemory, Shared,
-    SharedOptions, SharedValue, Tagged, Team, Torus, Values, Window, WindowNumber, WindowOptions, WriteGuard,
-    acquire_all, channel, channel_at,
+    SharedOptions, SharedValue, Strided, Tagged, Team, Torus, Values, Window, WindowNumber, WindowOptions,
+    WriteGuard, acquire_all, channel, channel_at,
 };
 pub use isles_transport_shm::Pinning;
 #[doc(hidden)]
@@ -117,7 +117,7 @@ pub fn fuzz_tape(bytes: &[u8]) {
     chip::work::tape::fuzz(bytes);
 }
 
-/// The items that the macros expand to; no part of the interface.
+/// Items used by the expansion of the macros; not part of the interface.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::init::run as init;

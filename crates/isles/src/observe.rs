@@ -1,8 +1,8 @@
 //! Runs that are observed: the memory for their counters, the run directory, and the thread that serves both.
 //!
-//! It is asked for by `ISLES_RECORD`; without, a run has nothing of this. The thread belongs to the first process: it
-//! hands the counters to observers, says that the run is alive, and writes the event log. Invariant: nothing of it can
-//! make a place wait, and what fails here after the start is told in one line and does not fail the run.
+//! `ISLES_RECORD` turns it on. The thread belongs to the first process: it hands the counters to observers, sends the
+//! heartbeat, and writes the event log. Invariants: observation never makes a place wait; a failure after the start is
+//! reported in one line and does not fail the run.
 
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
@@ -25,14 +25,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Time between two samples of the log.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-/// The same in the first [`DENSE_UNTIL`], because many runs are short.
+/// Time between samples until [`DENSE_UNTIL`], because many runs are short.
 const SAMPLE_EVERY_FIRST: Duration = Duration::from_millis(100);
 const DENSE_UNTIL: Duration = Duration::from_secs(3);
 
-/// Time between two signs of life.
+/// Time between two heartbeats.
 const HEARTBEAT: Duration = Duration::from_millis(250);
 
-/// Requirement on a run directory, for a refusal.
+/// Requirement on a run directory, for error texts.
 const ALLOWED: &str = "a directory that is empty or does not exist yet";
 
 /// The counters of a run as shared memory.
@@ -48,10 +48,10 @@ fn memory(words: &SharedWords) -> Arc<dyn WordMemory> {
     Arc::new(CounterMemory(words.clone()))
 }
 
-/// Checks that a run can be recorded as the setting says.
+/// Checks that a run on `machine` can be recorded in the directory of `record`, if there is one.
 ///
 /// # Errors
-/// It cannot, or the machine is one whose runs are not observed.
+/// The directory is unusable, or runs on this machine cannot be observed.
 pub(crate) fn check(
     record: Option<&Setting<PathBuf>>,
     machine: Machine,
@@ -71,7 +71,7 @@ pub(crate) fn check(
     }
 }
 
-/// A run that is observed, at its first process.
+/// The observation of a run, at its first process.
 pub(crate) struct Observation {
     words: SharedWords,
     head: HeaderWriter,
@@ -81,11 +81,11 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Begins to observe the run, if that was asked for. `known` is what only its machine knows of it, `links` how many
-    /// links a chip has.
+    /// Starts observing the run, if requested. `known` has the parts of the description that only the machine knows;
+    /// `links` is the number of links of a modelled chip, else 0.
     ///
     /// # Errors
-    /// The directory cannot be made, or the system has no memory or thread for it.
+    /// The directory cannot be created, or the system refuses memory or a thread.
     pub(crate) fn begin(
         launch: &Launch,
         known: RunDescription,
@@ -132,12 +132,12 @@ impl Observation {
         Ok(Some(Observation { words, head, ending, thread }))
     }
 
-    /// Lets the places of a segment count where observers look.
+    /// Makes the places of a segment count in the memory that observers read.
     pub(crate) fn offer(&self, segment: &Segment) {
         segment.set_counters(self.words.clone());
     }
 
-    /// Ends the observation of a run that ended so.
+    /// Ends the observation of a run with this result.
     pub(crate) fn finish(mut self, result: &Result<()>) {
         let end = if result.is_ok() { RunEnd::Ended } else { RunEnd::Failed };
         self.head.end(end);
@@ -157,12 +157,13 @@ impl Observation {
 /// Methods used by a modelled chip only.
 #[cfg(feature = "chip")]
 impl Observation {
-    /// The head of the counters, for what the first process knows of the whole run.
+    /// Returns the writer of the header, for data of the whole run.
     pub(crate) fn head(&self) -> &HeaderWriter {
         &self.head
     }
 
-    /// Lets a place of this process count where observers look; `links` is how many links the chip has, if it is one.
+    /// Makes a place of this process count in the memory that observers read; `links` is the number of links of the
+    /// chip.
     pub(crate) fn observe(&self, local: &Local, links: u32) {
         observe_by(&self.words, local, links);
     }
@@ -171,20 +172,20 @@ impl Observation {
 /// Methods used by ranks of MPI only.
 #[cfg(feature = "mpi")]
 impl Observation {
-    /// The memory for the counters, which other ranks of this host join.
+    /// Returns the memory of the counters, which other ranks of this host join.
     pub(crate) fn words(&self) -> &SharedWords {
         &self.words
     }
 }
 
-/// Lets a place count where observers look, if the run of its segment is observed.
+/// Makes a place count in the memory that observers read, if the run of its segment is observed.
 pub(crate) fn observe_in(segment: &Segment, local: &Local) {
     if let Some(words) = segment.counters() {
         observe_by(words, local, 0);
     }
 }
 
-/// Lets the place of `local` write its counters into `words`, the memory of a run whose chip has `links` links.
+/// Makes the place of `local` write its counters into `words`; `links` is the number of links of the run's chip, or 0.
 pub(crate) fn observe_by(words: &SharedWords, local: &Local, links: u32) {
     let layout = PageLayout::new(local.places(), links);
     local.observe(PlaceWriter::new(memory(words), layout, local.here().0));
@@ -201,12 +202,12 @@ struct Watch {
     log: Option<LogWriter>,
     head: HeaderWriter,
     started: Instant,
-    /// Number of the last line that was kept, for each place.
+    /// Sequence number of the last printed line that was logged, for each place.
     printed: Vec<u64>,
 }
 
 impl Watch {
-    /// Serves until `end` is written to; returns the log, if it is whole.
+    /// Serves until `end` is written to; returns the log unless writing it has failed.
     fn run(mut self, end: &PipeReader) -> Option<LogWriter> {
         let mut due = Duration::ZERO;
         loop {
@@ -226,17 +227,19 @@ impl Watch {
 
     fn sample(&mut self, is_over: bool) {
         if let Some(log) = &mut self.log
-            && let Err(cause) = Watch::keep(log, (&mut self.reader, &mut self.printed), is_over)
+            && let Err(cause) = Watch::keep(log, &mut self.reader, &mut self.printed, is_over)
         {
             notice_log_end(&cause);
             self.log = None;
         }
     }
 
-    /// Appends a sample, and what the places have printed since the last one; `printed` is the last line of each.
+    /// Appends a sample and the lines that places have printed since the last one; `printed` has the number of the last
+    /// logged line of each place.
     fn keep(
         log: &mut LogWriter,
-        (reader, printed): (&mut PagesReader, &mut [u64]),
+        reader: &mut PagesReader,
+        printed: &mut [u64],
         is_over: bool,
     ) -> std::result::Result<(), String> {
         let sample: Sample = reader.read().map_err(|error| error.to_string())?;

@@ -1,11 +1,10 @@
 //! The destinations of results: the files that a run writes, checked before the computation, written after it.
 //!
-//! A computation may take hours, so what cannot be written is refused before it begins, by runs, applications and
-//! commands alike; and a file that is not whole does not have its name: it is written beside, under a name that ends in
-//! `.part`, and renamed when its last byte is there ([`Destination`]). A [`Claim`] is the rule for what a result must
-//! stay apart from: what is read would be lost, what is written twice torn. Formats nothing; only modelled chips write
-//! of themselves, and how is with them. Invariants: the check leaves everything as it was, whatever becomes of the run;
-//! files are compared, not their names.
+//! A computation may take hours, so runs, applications and commands refuse an unwritable destination before it begins.
+//! A file gets its name only when it is complete: it is written beside it, under a name that ends in `.part`, and then
+//! renamed ([`Destination`]). A [`Claim`] keeps a result apart from files that are read, and from other results. This
+//! module formats nothing. Invariants: the check leaves everything as it was; files are compared by identity, not by
+//! name.
 
 use crate::launch::Launch;
 use crate::machine::Machine;
@@ -18,18 +17,18 @@ use std::{fmt, fs, io};
 /// A file that something else in the same run needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// It is read.
+    /// A file that is read.
     Read {
         /// Path of the file.
         path: PathBuf,
         /// Name of the file in messages: `the graph`.
         what: &'static str,
     },
-    /// Another result goes there.
+    /// A destination of another result.
     Written {
         /// Destination of the other result.
         destination: Destination,
-        /// The flag or variable that said so.
+        /// The flag or variable that named it.
         source: String,
     },
 }
@@ -40,12 +39,12 @@ impl Claim {
         Claim::Read { path: path.into(), what }
     }
 
-    /// Makes the claim of a result that goes to `destination`, because `source` said so.
+    /// Makes the claim of a result that goes to `destination`, named by the flag or variable `source`.
     pub fn written(destination: &Destination, source: &str) -> Claim {
         Claim::Written { destination: destination.clone(), source: source.to_owned() }
     }
 
-    /// The file that another result goes to, if this is one.
+    /// Returns the path of the other result's file, or `None` if this is another kind of claim.
     pub fn written_file(&self) -> Option<&Path> {
         match self {
             Claim::Written { destination: Destination::File { path, .. }, .. } => Some(path),
@@ -53,7 +52,7 @@ impl Claim {
         }
     }
 
-    /// Returns what is allowed instead, if a result at `wanted` would be in the way.
+    /// Returns what is allowed instead if a result at `wanted` would conflict with this claim.
     pub(crate) fn refusal(&self, wanted: &Destination) -> Option<String> {
         match (self, wanted) {
             (Claim::Read { path, what }, Destination::File { path: wanted, .. }) => (path.exists()
@@ -82,8 +81,8 @@ impl WriteError {
         WriteError { path: STANDARD_OUTPUT.to_owned(), cause }
     }
 
-    /// Returns `true` if the only fault is that nobody reads standard output any more: a program then ends quietly,
-    /// with the exit code [`EXIT_CLOSED_PIPE`].
+    /// Returns `true` if the reader of standard output has closed it: the program then ends quietly, with exit code
+    /// [`EXIT_CLOSED_PIPE`].
     pub fn is_closed_output(&self) -> bool {
         self.path == STANDARD_OUTPUT && self.cause.kind() == io::ErrorKind::BrokenPipe
     }
@@ -97,14 +96,14 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
-/// Exit code of a program of which nobody reads the output any more: as a shell says it of one that the signal SIGPIPE
-/// ended, 128 + 13.
+/// Exit code of a program whose standard output was closed by its reader: 128 + 13, as shells report for a process that
+/// SIGPIPE ended.
 pub const EXIT_CLOSED_PIPE: u8 = 141;
 
 /// Name of standard output in messages.
 const STANDARD_OUTPUT: &str = "standard output";
 
-/// Standard output, as a path.
+/// The path that means standard output.
 const STANDARD: &str = "-";
 
 /// Destination of one result.
@@ -112,21 +111,23 @@ const STANDARD: &str = "-";
 pub enum Destination {
     /// Standard output.
     Standard,
-    /// A file, which can be written or made; or a pipe or a device.
+    /// A file that exists or can be created, a pipe or a device.
     File {
-        /// Path of the file, present or future.
+        /// Path of the file, which may not exist yet.
         path: PathBuf,
-        /// `true` if its folder may be made.
+        /// `true` if its folder may be created.
         with_folder: bool,
     },
 }
 
 impl Destination {
-    /// Checks that `wanted`, the value of `source`, can be written; `-` is standard output, nothing is `default`, whose
-    /// folder may be missing. It must be apart from all of `claims`: say here what is read, too.
+    /// Checks that `wanted`, the value of `source`, can be written; `-` is standard output, `None` is `default`, whose
+    /// folder is created if missing. The destination must not conflict with `claims`, which include the files that are
+    /// read.
     ///
     /// # Errors
-    /// The source, the value and what is allowed.
+    /// The destination cannot be written, or conflicts with a claim. The error has the source, the value and what is
+    /// allowed.
     pub fn check(
         source: &str,
         wanted: Option<&str>,
@@ -151,7 +152,7 @@ impl Destination {
         destination.try_out().map(|()| destination).map_err(unwritable)
     }
 
-    /// Returns the destination that `wanted` names, unchecked.
+    /// Returns the destination named `wanted` without checking it.
     pub(crate) fn at(wanted: &str) -> Destination {
         match wanted {
             STANDARD => Destination::Standard,
@@ -159,11 +160,11 @@ impl Destination {
         }
     }
 
-    /// Checks that it can be written, or made.
+    /// Checks that the destination can be written or created.
     pub(crate) fn try_out(&self) -> io::Result<()> {
         let Destination::File { path, with_folder } = self else { return Ok(()) };
         match fs::metadata(path) {
-            // A pipe that is opened and closed has ended for its reader, so only files and devices are tried.
+            // Opening and closing a pipe would end it for its reader, so only files and devices are tried.
             Ok(found) if is_pipe(&found) => Ok(()),
             Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
             Err(error) if error.kind() == io::ErrorKind::NotFound && path.file_name().is_some() => {
@@ -173,12 +174,12 @@ impl Destination {
         }
     }
 
-    /// Returns `true` if it is standard output.
+    /// Returns `true` for standard output.
     pub fn is_standard(&self) -> bool {
         matches!(self, Destination::Standard)
     }
 
-    /// Returns `true` if output written to one would be lost or torn in the other.
+    /// Returns `true` if outputs written to both would overwrite or interleave.
     fn is_same_as(&self, other: &Destination) -> bool {
         match (self, other) {
             (Destination::Standard, Destination::Standard) => true,
@@ -189,10 +190,10 @@ impl Destination {
         }
     }
 
-    /// Writes the result; the path, unless it went to standard output.
+    /// Writes the result and returns its path, or `None` for standard output.
     ///
     /// # Errors
-    /// [`WriteError`]; then a file is what it was.
+    /// [`WriteError`]; a file then keeps its former content.
     pub fn write(
         &self,
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -208,7 +209,7 @@ impl Destination {
         written.map(|()| Some(path.clone())).map_err(|cause| self.unwritten(cause))
     }
 
-    /// Makes the error of this destination that could not be written.
+    /// Makes the error for a failed write to this destination.
     pub(crate) fn unwritten(&self, cause: io::Error) -> WriteError {
         let path = match self {
             Destination::Standard => STANDARD_OUTPUT.to_owned(),
@@ -217,10 +218,10 @@ impl Destination {
         WriteError { path, cause }
     }
 
-    /// A file to write into, and what makes it the result when all is written.
+    /// Opens a file to write into, with the [`AtomicFile`] that gives it its name when it is complete.
     ///
     /// # Errors
-    /// It cannot be made; standard output is none.
+    /// The file cannot be created, or the destination is standard output.
     pub(crate) fn draft(&self) -> io::Result<(File, AtomicFile)> {
         let Destination::File { path, with_folder } = self else {
             return Err(io::ErrorKind::Unsupported.into());
@@ -245,7 +246,7 @@ impl Destination {
     }
 }
 
-/// A file that is being written; if it is not finished, nothing is left of it.
+/// A file being written under a temporary name; dropped before [`AtomicFile::finish`], it is removed.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     /// Temporary and final path.
@@ -263,29 +264,29 @@ impl AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some((beside, _)) = &self.rename {
-            let _ = fs::remove_file(beside); // there is nothing more to be done about it
+            let _ = fs::remove_file(beside); // nothing more can be done
         }
     }
 }
 
-/// Lets `content` write to standard output, to the last byte.
+/// Writes `content` to standard output and flushes it.
 ///
 /// # Errors
-/// `content` returns an error. The reader of a pipe may stop reading; [`WriteError::is_closed_output`] tells that
-/// from a fault.
+/// The error of `content` or of the stream. [`WriteError::is_closed_output`] distinguishes a reader that has closed the
+/// pipe.
 pub fn write_to_standard(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     content(&mut out).and_then(|()| out.flush())
 }
 
-/// Writes the content, to its last byte: what a buffer still holds when it is dropped fails unseen.
+/// Writes the content and flushes it, because a buffer ignores errors when it is dropped.
 fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = BufWriter::new(file);
     content(&mut out)?;
     out.flush()
 }
 
-/// Returns `true` if both are one file, or will be; pipes and devices keep nothing.
+/// Returns `true` if both paths name one file, present or future; `false` for pipes and devices, which keep nothing.
 pub(crate) fn is_one_file(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (fs::metadata(one), fs::metadata(other)) {
@@ -302,15 +303,15 @@ fn is_pipe(found: &fs::Metadata) -> bool {
     found.file_type().is_fifo() || found.file_type().is_socket()
 }
 
-/// A name in the folder of `path` that nobody else uses.
+/// Returns a name beside `path` that no other process uses.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.{ending}", std::process::id()));
     PathBuf::from(name)
 }
 
-/// Makes a file with a name that nobody else uses where `path` will be, and takes it away again; where the folder
-/// may be made and is not there, beside the folder.
+/// Creates a file with an unused name beside `path` and removes it again; if the folder is missing and may be created,
+/// beside the folder.
 fn try_to_make(path: &Path, with_folder: bool) -> io::Result<()> {
     let missing = path.parent().filter(|folder| with_folder && !folder.exists());
     let name = beside(missing.unwrap_or(path), "try");
@@ -318,7 +319,7 @@ fn try_to_make(path: &Path, with_folder: bool) -> io::Result<()> {
     fs::remove_file(&name)
 }
 
-/// The path without links and dots; of a file that is not there yet, as far as its folder is.
+/// Returns the canonical path; for a file that does not exist yet, the canonical folder with its name.
 fn whole(path: &Path) -> PathBuf {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -328,7 +329,7 @@ fn whole(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| beside()).unwrap_or_else(|_| path.to_owned())
 }
 
-/// One thing that can be written of a run.
+/// A kind of output of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Export {
     Summary,
@@ -341,11 +342,11 @@ pub(crate) enum Export {
     Tape,
 }
 
-/// Something that is to be written.
+/// A requested output of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExportRequest {
     pub(crate) export: Export,
-    /// The variable or the flag that said so.
+    /// The variable or flag that requested it.
     pub(crate) source: String,
     /// The file, or `-`.
     pub(crate) path: String,
@@ -363,7 +364,7 @@ impl ExportRequest {
     fn check(&self, claims: &[Claim]) -> Result<(), ConfigError> {
         let binary = matches!(self.export, Export::Trace | Export::Tape);
         let destination = self.destination();
-        // A program's own words would stand in the middle of it.
+        // The program's own text would end up in the middle of it.
         if binary && destination.is_standard() {
             return Err(self.refusal("a file, not -, because it is binary"));
         }
@@ -376,8 +377,8 @@ impl ExportRequest {
     }
 }
 
-/// Checks that all that `launch` is to write can be written, of a run on `machine`, apart from each other and from what
-/// is read.
+/// Checks that every output that `launch` requests can be written by a run on `machine`, and that none conflicts with
+/// another output or with a file that is read.
 pub(crate) fn check(launch: &Launch, machine: Machine) -> Result<(), ConfigError> {
     let mut claims = launch.read_on(machine);
     for one in &launch.exports {

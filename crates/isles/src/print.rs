@@ -1,13 +1,13 @@
-//! Text about a run for people: the lines of Isles itself, and the macros by which a program prints.
+//! Text for people: the lines that Isles prints itself, and the printing macros of programs.
 //!
-//! Isles says lines on standard error, and texts that have a head. Applications and commands say theirs here, too, so
-//! that there is one place that knows how a line looks to who reads it; the layers below say theirs by
-//! `isles_transport::notice`, which this uses, too. Files, JSON and CSV do not go this way. Formats nothing.
+//! Isles, its applications and its commands print notices on standard error, and texts with a headline, through this
+//! module only, so that all are coloured alike. Layers below the façade use `isles_transport::notice`, as this module
+//! does. Files, JSON and CSV do not go this way.
 //!
-//! `print!` and its like have the names of the standard library. A prelude cannot offer them, because the compiler
-//! refuses a glob that says `println` beside the standard one; a program names them. Invariants: what Isles says and
-//! nobody can read any more changes nothing about a run; what the macros print, and where to, is what those of the
-//! standard library print.
+//! `print!` and its relatives have the names of the standard library. A prelude cannot offer them, because a `println`
+//! from a glob import is ambiguous with the standard one; a program imports them by name. Invariants: a notice that
+//! cannot be written changes nothing about a run; the macros print the same text to the same stream as those of the
+//! standard library.
 
 use crate::output::write_to_standard;
 use crate::settings::color;
@@ -15,7 +15,7 @@ use isles_transport::notice_text;
 use std::fmt::Display;
 use std::io;
 
-/// One of the two streams that people read.
+/// One of the two standard streams for output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StandardStream {
     /// Standard output.
@@ -24,14 +24,14 @@ pub enum StandardStream {
     Error,
 }
 
-/// Writes a line to standard error, where it can be. An error begins with `error: `, a warning with `warning: `.
+/// Writes a line to standard error; a failure is ignored. An error begins with `error: `, a warning with `warning: `.
 pub fn notice(line: impl Display) {
     let line = format!("{line}\n");
     let is_coloured = color::is_wanted(StandardStream::Error);
     notice_text(&if is_coloured { color::mark_word(&line) } else { line });
 }
 
-/// Writes a text whose first line is the head of what follows, to its last byte.
+/// Writes a text whose first line is a headline, and flushes the stream.
 ///
 /// # Errors
 /// Standard output reports an error, for example a full device; errors of standard error are ignored.
@@ -47,7 +47,8 @@ pub fn print_text(stream: StandardStream, text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints to standard output, as [`std::print!`], and shows it in the view of the place to those who watch the run.
+/// Prints to standard output, as [`std::print!`], and shows the text to observers of the run, at the place that printed
+/// it.
 ///
 /// ```
 /// use isles::print;
@@ -64,10 +65,10 @@ macro_rules! print {
     };
 }
 
-/// Prints a line to standard output, as [`std::println!`], and shows it in the view of the place to those who watch
-/// the run.
+/// Prints a line to standard output, as [`std::println!`], and shows it to observers of the run, at the place that
+/// printed it.
 ///
-/// A program that imports it by its name has each `println!` of the file shown:
+/// Importing it by name covers each `println!` of a file:
 ///
 /// ```
 /// use isles::prelude::*;
@@ -84,8 +85,7 @@ macro_rules! print {
 /// # }
 /// ```
 ///
-/// Text printed in other ways, by libraries for example, is printed but not shown. So is the text of a thread that is
-/// not a place.
+/// Text printed in other ways, for example by libraries, or by a thread that is not a place, is printed but not shown.
 ///
 /// # Panics
 /// If standard output cannot be written to.
@@ -99,7 +99,8 @@ macro_rules! println {
     };
 }
 
-/// Prints to standard error, as [`std::eprint!`], and shows it in the view of the place to those who watch the run.
+/// Prints to standard error, as [`std::eprint!`], and shows the text to observers of the run, at the place that printed
+/// it.
 ///
 /// # Panics
 /// If standard error cannot be written to.
@@ -110,8 +111,8 @@ macro_rules! eprint {
     };
 }
 
-/// Prints a line to standard error, as [`std::eprintln!`], and shows it in the view of the place to those who watch
-/// the run; [`println!`](crate::println) has an example.
+/// Prints a line to standard error, as [`std::eprintln!`], and shows it to observers of the run, at the place that
+/// printed it; [`println!`](crate::println) has an example.
 ///
 /// # Panics
 /// If standard error cannot be written to.

@@ -1,15 +1,15 @@
 //! Random numbers that do not depend on the machine.
 //!
-//! The generator lies in `transport`, whose seeded worlds use it, too; here is what places add.
+//! The generator is in `transport`, whose seeded worlds use it too; this module adds one stream for each place.
 
 use isles_runtime::here;
 pub use isles_transport::random::Random;
 
-/// The generator of `seed` for this place: the stream whose number is that of the place.
+/// Returns the generator of `seed` for this place: the stream with the number of the place.
 ///
-/// For what belongs to a place, such as the victim of a steal or the noise of its piece. The numbers then depend on how
-/// many places there are. To have the same ones with any number of places, name streams by the items of work:
-/// [`Random::stream`]. Do not use both with one seed, because they are the same streams.
+/// Use it for choices of the place itself, such as the victim of a steal. Results then depend on the number of places.
+/// For results that do not, number the streams by work items with [`Random::stream`]. Do not use both with one seed,
+/// because they are the same streams.
 ///
 /// # Panics
 /// Outside of a place.

@@ -1,9 +1,9 @@
-//! Arrays that places share page by page, by page faults; the feature `svm`.
+//! Shared virtual memory: arrays that places share page by page (feature `svm`).
 //!
-//! An [`SvmArray`] is one array for all members of a team. A member reads and writes any element by guards, without
-//! saying where it lies: a page that it does not have comes by a page fault. What it sees of the stores of others is
-//! said by the [`Consistency`] of the array. The places are processes of one host, threads of one, or ranks of MPI,
-//! also of several hosts: then the pages themselves travel, over sockets of the array's own.
+//! An [`SvmArray`] is one array for all members of a team. A member reads and writes any element through guards,
+//! wherever it lies: a missing page is fetched on a page fault. The [`Consistency`] of the array says when a member
+//! sees stores of others. The places are processes or threads of one host, or ranks of MPI on one host or several;
+//! between hosts, pages travel over sockets of the array's own.
 //!
 //! ```no_run
 //! use isles::prelude::*;
@@ -34,35 +34,35 @@ use isles_telemetry::CounterId;
 use std::cell::Cell;
 use std::ops::Range;
 
-/// Returns `true` if places of this machine can share arrays page by page.
+/// Returns `true` if [`SvmArray`] is available on `machine`.
 pub fn runs_on(machine: Machine) -> bool {
     matches!(machine, Machine::Processes | Machine::Threads | Machine::Mpi)
 }
 
-/// An array that the members of a team share page by page. Its elements are zeros at first.
+/// An array that the members of a team share page by page, initially zero.
 ///
-/// A value is the part of one member, and the methods that wait for others are called by each. Guards exclude each
-/// other: of the models exclusive and strong, a page that a guard holds waits until the guard is dropped. While a
-/// member waits for a page, its other tasks wait too, but its pages are served all the same. Guards of one array are
-/// taken in ascending order of pages, and those of several arrays in the same order at each member: otherwise two
-/// members can wait for each other without end, and nothing detects it.
+/// Each member holds its own `SvmArray`; collective methods must be called by all members. Under the exclusive and
+/// strong models, a page held by a guard is not handed on until the guard is dropped. While a member waits for a page,
+/// its other tasks wait too, but its pages are still served to others. Take guards of one array in ascending order of
+/// pages, and guards of several arrays in the same order at each member: otherwise members can deadlock, which nothing
+/// detects.
 ///
 /// # Errors
 /// Every operation ends with [`DeadPlace`](ErrorKind::DeadPlace) once a member has died: the array is lost. Other
-/// refusals are [`Misused`](ErrorKind::Misused) with a text that says what is allowed.
+/// errors are [`Misused`](ErrorKind::Misused), with a text that says what is allowed.
 pub struct SvmArray<T> {
     region: PageRegion<T>,
     team: Team,
     tally: Tally,
 }
 
-/// The counts of an array that are in the counters of its place already.
+/// The counts of an array that were already added to the counters of its place.
 #[derive(Default)]
 struct Tally(Cell<RegionCounts>);
 
 impl Tally {
-    /// Adds what was counted since the last call to the counters of the place. The service thread counts as well, and
-    /// the counters are the worker's.
+    /// Adds the counts since the last call to the counters of the place, which only the worker writes; the service
+    /// thread counts in the array.
     fn add(&self, now: RegionCounts) {
         let before = self.0.replace(now);
         let counters = [
@@ -73,7 +73,7 @@ impl Tally {
             (CounterId::PageBytes, now.bytes - before.bytes),
             (CounterId::RegionLocks, now.locks - before.locks),
         ];
-        // Without a place, as at the end of its thread, nobody counts.
+        // At the end of its thread there is no place any more, and nothing to count for.
         Local::try_with(|local| {
             counters.into_iter().for_each(|(counter, by)| local.add_drawn_count(counter, by))
         });
@@ -86,11 +86,11 @@ fn open_span(name: &'static str) -> Option<OpenSpan> {
 }
 
 impl<T: AnyBitPattern + NoUninit> SvmArray<T> {
-    /// An array of `len` zeros; called by each member with the same arguments.
+    /// Makes an array of `len` zeros; collective, with the same arguments at each member.
     ///
     /// # Errors
-    /// As [`SvmArray`] says: the array is larger than memory; members of several hosts cannot connect to each other;
-    /// the system does not allow userfaultfd. If one member cannot have its part, none has.
+    /// As [`SvmArray`] says; also if the array is larger than memory, if members of several hosts cannot connect to
+    /// each other, or if the system does not allow userfaultfd. If it fails at one member, it fails at all.
     pub async fn new(team: &Team, len: usize, model: Consistency) -> Result<SvmArray<T>> {
         check_memory::<T>(&[len]).map_err(|error| Error::new(ErrorKind::Misused, error.to_string()))?;
         let here = PlaceId(team.rank() as u32);
@@ -101,7 +101,7 @@ impl<T: AnyBitPattern + NoUninit> SvmArray<T> {
             }
             Err(text) => Err(text),
         };
-        // Also the point at which all have joined.
+        // This is also the barrier after which all have joined.
         let faults = team.all_gather(joined.as_ref().err().cloned()).await?;
         match (joined, faults.into_iter().flatten().next()) {
             (Ok(region), None) => Ok(SvmArray { region, team: team.clone(), tally: Tally::default() }),
@@ -109,13 +109,13 @@ impl<T: AnyBitPattern + NoUninit> SvmArray<T> {
         }
     }
 
-    /// Returns a guard to read a range of elements; waits until it can.
+    /// Returns a guard to read a range of elements, after fetching missing pages.
     ///
     /// # Errors
     /// As [`SvmArray`] says.
     ///
     /// # Panics
-    /// If a guard of this member writes one of the elements.
+    /// If a write guard of this member covers one of the elements.
     pub fn read(&self, range: Range<usize>) -> Result<PageReadGuard<'_, T>> {
         let _span = open_span(span::PAGES);
         let guard = self.region.read(range);
@@ -123,13 +123,13 @@ impl<T: AnyBitPattern + NoUninit> SvmArray<T> {
         guard.map_err(|error| array_error(&self.team, &error))
     }
 
-    /// Returns a guard to read and write a range of elements; waits until it can.
+    /// Returns a guard to read and write a range of elements, after fetching missing pages.
     ///
     /// # Errors
     /// As [`SvmArray`] says.
     ///
     /// # Panics
-    /// If a guard of this member has one of the elements.
+    /// If another guard of this member covers one of the elements.
     pub fn write(&self, range: Range<usize>) -> Result<PageWriteGuard<'_, T>> {
         let _span = open_span(span::PAGES);
         let guard = self.region.write(range);
@@ -139,7 +139,7 @@ impl<T: AnyBitPattern + NoUninit> SvmArray<T> {
 }
 
 impl<T> SvmArray<T> {
-    /// Waits until every member has called it; from then on each sees what all have written before.
+    /// Waits until every member has called it; after that each member sees all earlier stores.
     ///
     /// # Errors
     /// As [`SvmArray`] says.
@@ -149,9 +149,9 @@ impl<T> SvmArray<T> {
         self.acquire()
     }
 
-    /// Makes what this member has written visible to a member that calls [`SvmArray::acquire`] afterwards. Needed by
-    /// the model release only; [`SvmArray::barrier`] and the locks of the array do it themselves. Together they make a
-    /// lock of anything that excludes, such as a guard of [`Shared`](crate::Shared).
+    /// Makes this member's stores visible to members that call [`SvmArray::acquire`] afterwards. Needed only under the
+    /// release model; [`SvmArray::barrier`] and the locks of the array include it. Use the pair to synchronize by other
+    /// means of mutual exclusion, such as a guard of [`Shared`](crate::Shared).
     ///
     /// # Errors
     /// As [`SvmArray`] says.
@@ -161,7 +161,7 @@ impl<T> SvmArray<T> {
         released.map_err(|error| array_error(&self.team, &error))
     }
 
-    /// Sees what others have released.
+    /// Makes stores that others have released visible to this member.
     ///
     /// # Errors
     /// As [`SvmArray`] says.
@@ -171,14 +171,14 @@ impl<T> SvmArray<T> {
         acquired.map_err(|error| array_error(&self.team, &error))
     }
 
-    /// Waits until no other member holds the lock `number`, and takes it. The holder sees all that earlier holders have
-    /// stored, in each model. Any number is a lock of the array; members get it in the order in which they ask. A
-    /// member holds one lock of an array at a time. Meanwhile its other tasks run.
+    /// Waits for the lock `number` and takes it. The holder sees all stores of earlier holders, under each model. Every
+    /// number names a lock of the array; members get it in the order of their requests. A member holds at most one lock
+    /// of an array at a time. Other tasks of the member run during the wait.
     ///
-    /// If the future is dropped, the wait is given up.
+    /// Dropping the future cancels the wait.
     ///
     /// # Errors
-    /// As [`SvmArray`] says; a member has died, also if it held the lock.
+    /// As [`SvmArray`] says, also if the holder of the lock has died.
     pub async fn lock(&mut self, number: u32) -> Result<SvmLock<'_, T>> {
         let SvmArray { region, team, tally } = self;
         let span = open_span(span::LOCK);
@@ -188,8 +188,8 @@ impl<T> SvmArray<T> {
         Ok(SvmLock { lock, team, tally })
     }
 
-    /// Gives the array back, when every member has called it. A member that drops its part without this loses the
-    /// array for the others.
+    /// Frees the array once every member has called it. If a member drops its `SvmArray` without `close`, the array is
+    /// lost for the others.
     ///
     /// # Errors
     /// As [`SvmArray`] says.
@@ -203,13 +203,13 @@ impl<T> SvmArray<T> {
         self.region.len()
     }
 
-    /// Returns what this member has counted: faults, pages, messages, bytes.
+    /// Returns this member's counts of faults, pages, messages and bytes.
     pub fn counts(&self) -> RegionCounts {
         self.region.counts()
     }
 
-    /// Returns `true` if the process may handle faults of the program only: then a system call that touches a page
-    /// which this member does not have fails with `EFAULT`. Slices of guards are always there.
+    /// Returns `true` if the process may handle faults from user mode only: a system call that touches a missing page
+    /// then fails with `EFAULT`. Pages of a guard's slice are always present.
     pub fn is_user_mode_only(&self) -> bool {
         self.region.is_user_mode_only()
     }
@@ -221,8 +221,8 @@ impl<T> Drop for SvmArray<T> {
     }
 }
 
-/// A lock of an [`SvmArray`] that this member holds. Dropping it makes what was stored visible to the next holder, and
-/// gives the lock back.
+/// A lock of an [`SvmArray`] that this member holds. Dropping it makes the stores visible to the next holder and
+/// releases the lock.
 pub struct SvmLock<'a, T> {
     lock: RegionLock<'a, T>,
     team: &'a Team,
@@ -230,7 +230,7 @@ pub struct SvmLock<'a, T> {
 }
 
 impl<T: AnyBitPattern + NoUninit> SvmLock<'_, T> {
-    /// Returns a guard to read a range of elements; as [`SvmArray::read`].
+    /// As [`SvmArray::read`].
     ///
     /// # Errors
     /// As [`SvmArray`] says.
@@ -241,7 +241,7 @@ impl<T: AnyBitPattern + NoUninit> SvmLock<'_, T> {
         guard.map_err(|error| array_error(self.team, &error))
     }
 
-    /// Returns a guard to read and write a range of elements; as [`SvmArray::write`].
+    /// As [`SvmArray::write`].
     ///
     /// # Errors
     /// As [`SvmArray`] says.
@@ -254,7 +254,7 @@ impl<T: AnyBitPattern + NoUninit> SvmLock<'_, T> {
 }
 
 impl<T> SvmLock<'_, T> {
-    /// Gives the lock back, as dropping it does, and reports whether that was possible.
+    /// Releases the lock, as dropping it does, and reports errors.
     ///
     /// # Errors
     /// As [`SvmArray`] says.
@@ -265,8 +265,8 @@ impl<T> SvmLock<'_, T> {
     }
 }
 
-/// Tells the addresses of all members to each; members of several hosts open sockets first. The inner error is the
-/// first of a member.
+/// All-gathers the addresses of the members; if they span several hosts, they open sockets first. The inner error is
+/// the first error of a member.
 async fn gather_addresses(
     team: &Team,
     seed: std::result::Result<RegionSeed, String>,

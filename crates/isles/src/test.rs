@@ -11,11 +11,10 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-/// Time without progress before a test reports what it waits for, and before it fails, unless the environment sets
-/// another.
+/// Default times without progress before a test reports what it waits for, and before it fails.
 const STALL: Stall = Stall { report: Some(Duration::from_secs(10)), limit: Some(Duration::from_secs(60)) };
 
-/// Seeds that a test on the loopback is run with, unless `ISLES_SEED` names one.
+/// Number of seeds of a test on the loopback, unless `ISLES_SEED` names one.
 const SEEDS: u64 = 8;
 
 /// Runs `body` at the first of `places` places of `machine`, and fails if it fails.
@@ -37,7 +36,7 @@ where
 /// Body of a test, run once for each seed.
 pub(crate) type TestBody<'a> = &'a (dyn Fn() -> MainFuture + Sync);
 
-/// As [`test`].
+/// As [`test()`].
 fn run_on_thread(machine: Machine, places: u32, name: &'static str, body: TestBody<'_>) {
     // The threads of the harness have a quarter of the stack that the first thread of a program has.
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -49,14 +48,14 @@ fn run_on_thread(machine: Machine, places: u32, name: &'static str, body: TestBo
         let thread = thread.spawn_scoped(scope, || run(machine, places, name, body));
         thread.unwrap_or_else(|error| panic!("the thread of the test could not be started: {error}")).join()
     });
-    // Its message was printed by the thread.
+    // The thread has printed its message.
     ended.unwrap_or_else(|panic| resume_unwind(panic));
 }
 
-/// As [`test`], on this thread.
+/// As [`test()`], on this thread.
 fn run(machine: Machine, places: u32, name: &'static str, body: TestBody<'_>) {
     if std::env::var_os(JOIN_VARIABLE).is_some() {
-        // If it fails, the output of the place is lost, and nothing else.
+        // A failure loses only the output of the place.
         let _ = unmute();
     }
     processes::serve_if_place();
@@ -66,15 +65,15 @@ fn run(machine: Machine, places: u32, name: &'static str, body: TestBody<'_>) {
     machine.driver().run_test(&launch, name, body).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// The seeds with which a test on the loopback is run.
+/// Returns the seeds of a test on the loopback.
 pub(crate) fn seeds_of_tests() -> Range<u64> {
     let named = std::env::var(setting("seed").variable).ok().and_then(|seed| seed.parse().ok());
     named.map_or(0..SEEDS, |seed: u64| seed..seed + 1)
 }
 
-/// Returns this test program, with arguments to run the one test `name` only.
+/// Returns this test program, with arguments to run only the test `name`.
 pub(crate) fn same_test(name: &str) -> Program {
-    // The harness knows the test without the name of its crate.
+    // The harness names tests without their crate.
     let name = name.split_once("::").map_or(name, |(_, rest)| rest);
     let arguments = [name, "--exact", "--nocapture", "--include-ignored"].map(Into::into).to_vec();
     // Muted, because the harness of each process would announce a test.

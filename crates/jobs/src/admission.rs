@@ -45,9 +45,9 @@ pub(crate) fn check_page(
             return Err(Refusal::of(RefusalKind::NotFromPage, text));
         }
         JobRequest::Create(spec) | JobRequest::Begin { spec, .. } => {
-            matches!(spec.what, Runnable::Command(_))
+            matches!(spec.runnable, Runnable::Command(_))
         }
-        JobRequest::Tell { job, order: JobOrder::Duplicate } => is_command(*job),
+        JobRequest::Order { job, order: JobOrder::Duplicate } => is_command(*job),
         _ => false,
     };
     if makes_command && !has_commands {
@@ -78,7 +78,7 @@ pub(crate) fn check_spec(spec: &JobSpec, is_modelled: bool) -> Result<(), Refusa
         );
         return Err(Refusal::of(RefusalKind::BadName, text));
     }
-    let (Runnable::Task(_, words) | Runnable::Command(words)) = &spec.what;
+    let (Runnable::Task(_, words) | Runnable::Command(words)) = &spec.runnable;
     if words.len() > WORDS_MAX {
         return too_long(format!("there are {} words; allowed: at most {WORDS_MAX}", words.len()));
     }
@@ -86,7 +86,7 @@ pub(crate) fn check_spec(spec: &JobSpec, is_modelled: bool) -> Result<(), Refusa
     if bytes > WORDS_BYTES_MAX {
         return too_long(format!("the words have {bytes} bytes; allowed: at most {WORDS_BYTES_MAX}"));
     }
-    match &spec.what {
+    match &spec.runnable {
         Runnable::Task(name, words) => {
             let opened = job::kind(name).and_then(|kind| (kind.open)(words, None));
             opened.map(drop).map_err(|fault| Refusal::of(RefusalKind::NoSuchTask, fault))

@@ -61,7 +61,7 @@ impl Demonstration {
             JobState::Finished | JobState::Failed => JobOrder::Remove,
             _ => return None,
         };
-        Some(JobRequest::Tell { job, order })
+        Some(JobRequest::Order { job, order })
     }
 
     /// Records the reply to the last request.
@@ -83,7 +83,7 @@ impl Demonstration {
             2 => ("memory", self.random.within(&(1..=64))),
             _ => ("count", self.random.within(&(1_000..=100_000))),
         };
-        let what = Runnable::Task(kind.to_owned(), vec![size.to_string()]);
-        JobSpec::new(format!("{kind} {number}"), what)
+        let runnable = Runnable::Task(kind.to_owned(), vec![size.to_string()]);
+        JobSpec::new(format!("{kind} {number}"), runnable)
     }
 }

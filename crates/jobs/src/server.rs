@@ -139,7 +139,7 @@ impl JobServer {
         mut demonstration: Option<Demonstration>,
         is_over: &AtomicBool,
     ) -> isles::Result<()> {
-        let begun = (Instant::now(), now());
+        let (begun, begun_at) = (Instant::now(), now());
         let mut looked = None;
         loop {
             if let Ok(event) = event_receiver.recv_timeout(TURN).await {
@@ -148,7 +148,7 @@ impl JobServer {
                     self.handle_event(event);
                 }
             }
-            self.keep_pace(begun);
+            self.keep_pace(begun, begun_at);
             while let Some((request, answer)) = socket.next() {
                 let reply = self.handle_request(request).await;
                 // What is answered is kept.
@@ -253,10 +253,11 @@ impl JobServer {
         self.save_if_changed();
     }
 
-    /// Limits a modelled chip to real time, so that users can follow it.
-    fn keep_pace(&self, (instant, time): (Instant, Duration)) {
+    /// Limits a modelled chip, whose time was `begun_at` when the host's was `begun`, to real time, so that users can
+    /// follow it.
+    fn keep_pace(&self, begun: Instant, begun_at: Duration) {
         if self.options.is_modelled {
-            let ahead = now().saturating_sub(time).saturating_sub(instant.elapsed());
+            let ahead = now().saturating_sub(begun_at).saturating_sub(begun.elapsed());
             std::thread::sleep(ahead.min(Duration::from_millis(100)));
         }
     }
@@ -296,7 +297,7 @@ impl JobServer {
             }
             JobRequest::Create(spec) => self.create(spec),
             JobRequest::Begin { spec, at } => self.begin(spec, at),
-            JobRequest::Tell { job, order } => self.order(job, order),
+            JobRequest::Order { job, order } => self.order(job, order),
             JobRequest::Output { job, lines } => self.output(job, lines),
             JobRequest::Clock { divider, at, tile } => self.set_clock(divider, at, tile).await,
             JobRequest::Voltage { volts, at } => self.set_voltage(volts, at).await,
@@ -327,20 +328,22 @@ impl JobServer {
     fn begin(&self, spec: JobSpec, at: Option<usize>) -> Result<JobReply, Refusal> {
         admission::check_spec(&spec, self.options.is_modelled)?;
         let (place, scores) = self.starting_place(at)?;
-        let start = self.state.borrow_mut().table.start_and_save(place, |table| table.create(spec))?;
-        self.launch_new(start, place, scores)
+        let (start, state) =
+            self.state.borrow_mut().table.start_and_save(place, |table| table.create(spec))?;
+        self.launch_new(start, state, place, scores)
     }
 
     fn start(&self, id: u64, at: Option<usize>) -> Result<JobReply, Refusal> {
         let (place, scores) = self.starting_place(at)?;
-        let start = self.state.borrow_mut().table.start_and_save(place, |_| id)?;
-        self.launch_new(start, place, scores)
+        let (start, state) = self.state.borrow_mut().table.start_and_save(place, |_| id)?;
+        self.launch_new(start, state, place, scores)
     }
 
     /// Starts jobs that the table on disk records as started.
     fn launch_new(
         &self,
-        (start, state): (StartId, Option<Vec<u8>>),
+        start: StartId,
+        state: Option<Vec<u8>>,
         place: usize,
         scores: Vec<f64>,
     ) -> Result<JobReply, Refusal> {
@@ -466,7 +469,7 @@ impl JobServer {
         let Ok(job) = state.table.job(start.job) else { return };
         let order = StartOrder {
             id: start,
-            what: job.spec.what.clone(),
+            runnable: job.spec.runnable.clone(),
             caller: job.spec.caller.clone(),
             state: from,
             output: state.table.store().output(start.job),
@@ -627,7 +630,7 @@ impl SharedTable {
         JobView {
             id,
             name: job.spec.name.clone(),
-            what: job.spec.what.clone(),
+            runnable: job.spec.runnable.clone(),
             folder: job.spec.caller.as_ref().map(|caller| caller.folder.display().to_string()),
             state: job.state.name().to_owned(),
             place: job.place.filter(|_| job.state != JobState::New),

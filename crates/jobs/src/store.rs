@@ -28,7 +28,8 @@ pub struct JobSpec {
     /// Its name.
     pub name: String,
     /// Task or command that it runs.
-    pub what: Runnable,
+    #[serde(rename = "what")]
+    pub runnable: Runnable,
     /// Folder and environment of the shell in which a command was typed; without it, those of the job server are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Caller>,
@@ -36,8 +37,8 @@ pub struct JobSpec {
 
 impl JobSpec {
     /// A job of this name, which runs in the folder of the job server.
-    pub fn new(name: impl Into<String>, what: Runnable) -> JobSpec {
-        JobSpec { name: name.into(), what, caller: None }
+    pub fn new(name: impl Into<String>, runnable: Runnable) -> JobSpec {
+        JobSpec { name: name.into(), runnable, caller: None }
     }
 }
 

@@ -101,7 +101,7 @@ impl JobTable {
 
     /// Returns `true` if there is such a job and it is a command.
     pub(crate) fn is_command(&self, id: u64) -> bool {
-        self.jobs.get(&id).is_some_and(|job| matches!(job.spec.what, Runnable::Command(_)))
+        self.jobs.get(&id).is_some_and(|job| matches!(job.spec.runnable, Runnable::Command(_)))
     }
 
     /// Returns the start of an active job.
@@ -126,7 +126,7 @@ impl JobTable {
     pub(crate) fn duplicate(&mut self, id: u64) -> Result<u64, Refusal> {
         let job = self.job(id)?;
         let (spec, state) = (job.spec.clone(), job.state);
-        if let (Runnable::Task(kind, _), JobState::Checkpointed) = (&spec.what, state) {
+        if let (Runnable::Task(kind, _), JobState::Checkpointed) = (&spec.runnable, state) {
             let unreadable = |error: StoreError| Refusal::of(RefusalKind::BadCheckpoint, error.to_string());
             let bytes = self.store.load_state(id, kind).map_err(unreadable)?;
             let unwritten = |error: StoreError| Refusal::of(RefusalKind::NotKept, error.to_string());
@@ -228,9 +228,9 @@ impl JobTable {
     /// Its state does not permit a start, or cannot be read: a line, and nothing has changed.
     pub(crate) fn start(&mut self, id: u64, place: usize) -> Result<(StartId, Option<Vec<u8>>), Refusal> {
         let job = self.job(id)?;
-        let state = match (&job.spec.what, job.state) {
-            (what, JobState::Checkpointed) => {
-                let loaded = self.store.load_state(id, state_kind(what));
+        let state = match (&job.spec.runnable, job.state) {
+            (runnable, JobState::Checkpointed) => {
+                let loaded = self.store.load_state(id, state_kind(runnable));
                 Some(loaded.map_err(|error| Refusal::of(RefusalKind::BadCheckpoint, error.to_string()))?)
             }
             _ => None,
@@ -362,7 +362,7 @@ impl JobTable {
             return Followup::Nothing; // it is to stop, and its place will know
         }
         let (target, was_paused) = (job.target.filter(|_| job.state == JobState::Moving), job.was_paused);
-        if let Err(error) = self.store.save_state(id, state_kind(&job.spec.what), &state) {
+        if let Err(error) = self.store.save_state(id, state_kind(&job.spec.runnable), &state) {
             return self.unsaved(id, was_paused, &error);
         }
         self.jobs.entry(id).and_modify(|job| {
@@ -390,9 +390,9 @@ impl JobTable {
     /// Handles a failed restore: the job returns to its checkpoint. A command that was restored in place, because its
     /// state could not be written, has one only if that can be written now.
     fn unrestored(&mut self, id: u64, fault: &str, state: &[u8]) -> JobReport {
-        let what = self.jobs.get(&id).map(|job| &job.spec.what);
-        let save = |what| self.store.save_state(id, state_kind(what), state);
-        let is_saved = self.store.has_state(id) || what.is_some_and(|what| save(what).is_ok());
+        let runnable = self.jobs.get(&id).map(|job| &job.spec.runnable);
+        let save = |runnable| self.store.save_state(id, state_kind(runnable), state);
+        let is_saved = self.store.has_state(id) || runnable.is_some_and(|runnable| save(runnable).is_ok());
         self.set_reason(id, format!("it cannot be restored: {fault}"), JobReport::Lost { is_saved })
     }
 
@@ -401,7 +401,7 @@ impl JobTable {
         let is_saved = self.store.has_state(id);
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.is_active()) else { return };
         why.clone_into(&mut job.reason);
-        if matches!(job.spec.what, Runnable::Command(_)) {
+        if matches!(job.spec.runnable, Runnable::Command(_)) {
             // A restored command has the mark of an earlier start.
             (1..=job.starts).for_each(|start| kill_marked(&self.store.mark(StartId { job: id, start })));
         }
@@ -475,8 +475,8 @@ impl ManagedJob {
 }
 
 /// The kind of a job's state, as its file names it.
-fn state_kind(what: &Runnable) -> &str {
-    match what {
+fn state_kind(runnable: &Runnable) -> &str {
+    match runnable {
         Runnable::Task(kind, _) => kind,
         Runnable::Command(_) => "a command of the system",
     }

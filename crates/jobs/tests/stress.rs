@@ -111,7 +111,7 @@ fn send_random_commands(folder: &Path, random: &mut Random, commands: u64, done:
             3 => JobOrder::Pause,
             _ => JobOrder::Resume,
         };
-        let reply = ask(folder, &JobRequest::Tell { job, order });
+        let reply = ask(folder, &JobRequest::Order { job, order });
         assert!(matches!(reply, Ok(JobReply::Job { .. } | JobReply::Refused(_))), "{reply:?}");
         done.fetch_add(1, Ordering::Relaxed); // a count, for no other memory
     }

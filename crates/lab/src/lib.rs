@@ -1,8 +1,8 @@
-//! The program `isles-lab`: published experiments repeated, power models fitted, chips calibrated, worst cases
-//! bounded.
+//! The program `isles-lab`: repeats published experiments, fits power models, calibrates chips and bounds worst cases.
 //!
-//! Apart from the command, because it needs linear algebra, and few need it. The command becomes it for `isles repro`,
-//! `isles power`, `isles calibrate` and `isles bound`. Applications are run by their programs, as users run them.
+//! It is separate from the command because it needs linear algebra, which few users need. The command replaces itself
+//! by it for `isles repro`, `isles power`, `isles calibrate` and `isles bound`. Applications are run as their programs,
+//! as users run them.
 
 #![forbid(unsafe_code)]
 

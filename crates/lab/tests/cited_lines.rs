@@ -1,9 +1,9 @@
-//! The papers against the pages of `docs/reproduction/`: at each cited line stands the published figure, or words from
-//! which it follows.
+//! The pages of `docs/reproduction/` compared with the papers: each cited line contains the published figure, or words
+//! from which it follows.
 //!
-//! The papers are not part of the project. They are looked for in the folder that `ISLES_SEEDS` names, else in
-//! `../shared/seeds` beside the workspace; a test says by name that they are not there, and ends. Invariant: every row
-//! with a published figure out of a paper is looked up, and a page whose table cannot be read fails.
+//! The papers are not part of the project. They are searched for in the folder `ISLES_SEEDS`, or else in
+//! `../shared/seeds` beside the workspace; if they are missing, a test reports this and ends. Invariant: every row with
+//! a published figure from a paper is checked, and a page with an unreadable table fails.
 
 use std::collections::HashMap;
 use std::env;
@@ -14,7 +14,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The lines of the papers, by number; none if they are not there.
+/// Returns the lines of the papers, by number; `None` if they are missing.
 fn papers() -> Option<HashMap<String, Vec<String>>> {
     let folder =
         env::var_os("ISLES_SEEDS").map_or_else(|| workspace().join("../shared/seeds"), PathBuf::from);
@@ -31,7 +31,7 @@ fn papers() -> Option<HashMap<String, Vec<String>>> {
     Some(papers)
 }
 
-/// A row of a page: where it stands, and what the test needs of it.
+/// A row of a page: its position, and the parts that the test needs.
 #[derive(Debug)]
 struct PageRow {
     page: String,
@@ -54,7 +54,7 @@ impl PageRow {
         if published == "Published" || published.starts_with("---") {
             return None;
         }
-        let (place, reading) = match source.split_once("; note ") {
+        let (place, reading) = match source.strip_suffix(']').and_then(|source| source.split_once(" [")) {
             Some((place, number)) => {
                 let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
                 let note = index.and_then(|index| notes.get(index));
@@ -73,7 +73,7 @@ impl PageRow {
         })
     }
 
-    /// Returns the fault of the row against the text of the lines that it cites, or `None`.
+    /// Compares the row with the text of the lines that it cites. Returns the fault, if there is one.
     fn fault(&self, text: &str) -> Option<String> {
         if self.basis == "derived" && self.reading.is_empty() {
             return Some("is derived, and no formula says how".to_owned());
@@ -102,14 +102,14 @@ fn quotes(reading: &str) -> Vec<&str> {
     reading.split('“').skip(1).filter_map(|rest| rest.split_once('”')).map(|(quote, _)| quote).collect()
 }
 
-/// A text without the marks of its formulas, in small letters and with single blanks.
+/// Returns a text without the marks of its formulas, in lower case and with single blanks.
 fn plain(text: &str) -> String {
     let text = text.replace("\\,", ",").replace("\\text", "").replace("\\mathrm", "");
     let kept: String = text.chars().filter(|character| !"$\\{}*^".contains(*character)).collect();
     kept.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// All numbers of a text. Those that follow a letter, as in MPICH2, are names.
+/// Returns all numbers of a text. Those that follow a letter, as in MPICH2, are names.
 fn figures(text: &str) -> Vec<f64> {
     let letters: Vec<char> = text.replace("\\,", ",").chars().collect();
     let mut found = Vec::new();
@@ -133,7 +133,7 @@ fn figures(text: &str) -> Vec<f64> {
     found
 }
 
-/// Returns `true` if a letter is the point of a number, or a comma or a blank before three of its digits.
+/// Returns `true` if a character is the decimal point of a number, or a comma or a blank before three of its digits.
 fn is_inner(letters: &[char], at: usize) -> bool {
     let digit = |at: usize| letters.get(at).is_some_and(char::is_ascii_digit);
     match letters[at] {
@@ -150,7 +150,7 @@ fn is_same(figure: f64, printed: f64) -> bool {
     units.into_iter().any(|unit| (printed * unit - figure.abs()).abs() <= figure.abs() * 6e-4)
 }
 
-/// The text of lines, such as `784-786, 801`; none if there is one that the paper does not have.
+/// Returns the text of lines such as `784-786, 801`; `None` if the paper does not have one of them.
 fn text_of(paper: &[String], lines: &str) -> Option<String> {
     let mut text = Vec::new();
     for part in lines.split(", ") {
@@ -168,7 +168,7 @@ fn notes(text: &str) -> Vec<&str> {
     list.lines().filter_map(|line| line.split_once(". ")).map(|(_, note)| note).collect()
 }
 
-/// The rows of all pages.
+/// Returns the rows of all pages.
 fn rows() -> Vec<PageRow> {
     let folder = workspace().join("docs/reproduction");
     let mut pages: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -244,9 +244,9 @@ fn a_row_without_its_figure_or_its_words_at_the_line_is_a_fault() {
     let of = |cells: &str| row(cells).fault(text).is_none();
     assert!(of("105 ns | 105 ns | 0.0 | ±5 | in | calibrated | 004:799"));
     assert!(!of("104 ns | 105 ns | 0.0 | ±5 | in | calibrated | 004:799"));
-    assert!(of("1 | 1 | 0.0 | ±5 | in | derived | 004:799; note 1"));
-    assert!(!of("1 | 1 | 0.0 | ±5 | in | derived | 004:799; note 2"));
-    assert!(!of("1 | 1 | 0.0 | ±5 | in | derived | 004:799; note 3"));
+    assert!(of("1 | 1 | 0.0 | ±5 | in | derived | 004:799 [1]"));
+    assert!(!of("1 | 1 | 0.0 | ±5 | in | derived | 004:799 [2]"));
+    assert!(!of("1 | 1 | 0.0 | ±5 | in | derived | 004:799 [3]"));
     assert!(!of("105 | 105 | 0.0 | ±5 | in | derived | 004:799"));
     assert!(!of("1 | 1 | 0.0 | ±5 | in | predicted | 004:799"));
     let unpublished = "| figure | 105 ns | predicted |";

@@ -1,8 +1,8 @@
-//! The SCC of the file against what was published about the chip: times by hops (V1, V2, V6), caches (V4, V8),
+//! The SCC of the chip file compared with published figures of the chip: times by hops (V1, V2, V6), caches (V4, V8),
 //! interrupts (V10), voltages, and power (V16, V17).
 //!
-//! The published figures stand here and in `chips/scc-power.csv`, which no chip file reads, so that the file cannot
-//! agree with itself. Those that it was calibrated with are no evidence for the model; leave-one-out below is.
+//! The published figures are here and in `chips/scc-power.csv`, which no chip file reads, so the file cannot agree with
+//! itself. Figures with which it was calibrated are no evidence for the model; the leave-one-out test below is.
 
 use isles_chip::cost::{HopCost, Mode, TimingTable};
 use isles_chip::energy::{Load, OperatingPoint, PowerModel};
@@ -25,7 +25,7 @@ fn nanoseconds(time: Option<Picoseconds>) -> f64 {
     time.expect("the file has this cost").nanoseconds()
 }
 
-/// The time in cycles of the preset's core.
+/// Returns the time in cycles of the preset's core clock.
 fn cycles(time: Option<Picoseconds>, preset: &Preset) -> f64 {
     nanoseconds(time) * preset.clocks().core.megahertz() / 1e3
 }
@@ -46,7 +46,7 @@ fn v1_lines_of_the_message_buffer_take_what_was_measured_at_each_distance() {
     }
 }
 
-/// Fitted to V3 for the SCC; nobody has measured the other chip.
+/// The recovery time was fitted to V3 for the SCC; there is no measurement of the other chip.
 #[test]
 fn links_recover_after_a_packet_where_the_file_says_so() {
     let recovery = |chip: &Chip| chip.links().pace(chip.default_preset().clocks()).recovery;
@@ -192,7 +192,7 @@ fn each_author_gives_the_voltage_of_each_rate() {
     assert_eq!(volts("manyman", 1), None, "1600 MHz has no voltage");
 }
 
-/// The table of ManyMan: MHz, volts, load and watts of the chip.
+/// Returns the table of ManyMan: MHz, volts, load and watts of the chip.
 fn manyman() -> Vec<Measurement> {
     table::read("scc-power.csv", include_str!("../../../chips/scc-power.csv"))
         .expect("the table has no fault")
@@ -207,13 +207,13 @@ fn model<'a>(chip: &'a Chip, name: &str) -> &'a PowerModel {
     chip.power_model(name).expect("the file has the models of the papers")
 }
 
-/// Asserts that the errors are those that were published, in per cent to the last digit that was given.
+/// Asserts that the errors equal the published ones, in per cent to the last given digit.
 fn assert_errors(errors: Errors, mean: f64, max: f64) {
     let near = |ours: f64, published: f64| (ours * 100.0 - published).abs() <= 0.05 + 1e-9;
     assert!(near(errors.mean, mean) && near(errors.max, max), "{errors:?} instead of {mean} % and {max} %");
 }
 
-/// Asserts the relative errors, in per cent, of a model of the chip file on these measurements.
+/// Asserts the relative errors of a model of the chip file on these measurements, in per cent.
 fn assert_meets(name: &str, measurements: &[Measurement], mean: [f64; 2], max: [f64; 2]) {
     let chip = scc();
     let error = |measured: &Measurement| {
@@ -263,7 +263,6 @@ fn v17_the_model_of_cichowski_gives_its_published_powers() {
     }
 }
 
-/// The values of the coefficients.
 #[test]
 fn v18_the_mesh_draws_what_intel_measured() {
     let chip = scc();
@@ -271,12 +270,13 @@ fn v18_the_mesh_draws_what_intel_measured() {
     let fast = Rate::new(2_000_000_000, 1).unwrap();
     let routers = f64::from(chip.topology().tiles());
     within(mesh.router_at_full_load(fast).watts() * routers, 13.2, 5.0, "24 routers");
-    // A line of 32 bytes with its header is three flits: 0.43 pJ a bit and hop, of which a part is the clock's.
+    // A line of 32 bytes with its header is three flits: 0.43 pJ per bit and hop, a part of which is due to the clock.
     let full = mesh.router_at_full_load(fast).watts() / 2e9 / 5.0 * 1e12;
     within(full / 128.0, 0.43, 1.0, "pJ a bit and hop");
     within(mesh.flit().joules() * 1e12, 0.3 * full, 1.0, "pJ a flit and hop");
 }
 
+/// Returns the values of the coefficients.
 fn values(fit: &Fit) -> Vec<f64> {
     fit.coefficients.iter().map(|coefficient| coefficient.value).collect()
 }
@@ -307,7 +307,7 @@ fn leaving_a_rate_out_predicts_it_within_a_few_per_cent() {
     );
 }
 
-/// Asserts values and standard errors, in the order of the form, as another solver gave them: NumPy's `lstsq` on the
+/// Asserts values and standard errors, in the order of the form, as computed by another solver: NumPy's `lstsq` on the
 /// same relative rows, and for the exponent a search in steps of 0.0005 around it.
 fn assert_coefficients(fit: &Fit, expected: &[(f64, f64)]) {
     assert_eq!(fit.coefficients.len(), expected.len());

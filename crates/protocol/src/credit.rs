@@ -1,9 +1,9 @@
-//! Credit of a sender: how many units one receiver may still have to acknowledge.
+//! Credit of a sender: the number of units that one receiver has not yet acknowledged.
 //!
-//! One vocabulary for all that bounds what waits at a receiver: a sender *takes* credit for each unit, gives it *back*
-//! if the unit is not sent, and the receiver *acknowledges* units that it has handed on. Messages of teams and buckets
-//! of aggregation count like that. Slots of channels differ, because they are lent from one buffer and can be recalled;
-//! so does the credit between ranks, which counts bytes and blocks. Invariant: never more than the bound is
+//! All bounds on what waits at a receiver use the same terms: a sender *takes* credit for each unit, gives it *back* if
+//! the unit is not sent, and the receiver *acknowledges* units that it has handed on. Messages of teams and buckets of
+//! aggregation are counted so. Slots of channels differ, because they are lent from one buffer and can be recalled; so
+//! does the credit between ranks, which counts bytes and blocks. Invariant: never more units than the bound are
 //! unacknowledged.
 
 /// The credit of a sender towards one receiver, in units that are not acknowledged.
@@ -27,28 +27,28 @@ impl SendCredit {
         has_room
     }
 
-    /// Gives the credit for one unit back, which was not sent.
+    /// Gives back the credit for one unit that was not sent.
     pub fn give_back(&mut self) {
         self.unacknowledged = self.unacknowledged.saturating_sub(1);
     }
 
-    /// Takes in the acknowledgement of `count` units.
+    /// Handles the acknowledgement of `count` units.
     ///
     /// # Errors
-    /// More than were sent: the receiver breaks the protocol. Nothing is changed.
+    /// More than were sent: the receiver breaks the protocol. Nothing changes.
     #[inline]
     pub fn acknowledge(&mut self, count: u32) -> Result<(), TooMany> {
         self.unacknowledged = self.unacknowledged.checked_sub(count).ok_or(TooMany)?;
         Ok(())
     }
 
-    /// Forgets all units, because the receiver is dead and acknowledges nothing more.
+    /// Drops all units, because the receiver is dead and acknowledges nothing more.
     pub fn forget(&mut self) {
         self.unacknowledged = 0;
     }
 }
 
-/// More units than were sent are acknowledged, or more have come than may wait here.
+/// More units are acknowledged than were sent, or more have arrived than may wait here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany;
 
@@ -58,7 +58,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever happens, as many units are unacknowledged as were taken and neither given back nor acknowledged,
+        /// In any order of events, the unacknowledged units are those taken and neither given back nor acknowledged,
         /// and never more than the bound.
         #[test]
         fn credit_is_what_was_taken_and_is_not_back(

@@ -1,8 +1,8 @@
 //! Protocols between places, as pure state machines.
 //!
-//! The crate exists so that the protocols of Isles can be tested without threads, clocks or machines:
-//! inputs go in, outputs come out. It reads no clock, spawns nothing, blocks on nothing, and never
-//! panics on what a peer says. Who carries the outputs is no concern of this crate.
+//! In this crate the protocols of Isles can be tested without threads, clocks or machines: inputs go in, outputs come
+//! out. It reads no clock, spawns nothing, blocks on nothing, and never panics on a peer's message. Its callers carry
+//! out the outputs.
 
 #![forbid(unsafe_code)]
 

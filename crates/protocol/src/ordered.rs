@@ -1,10 +1,10 @@
 //! Ordered maps and sets whose keys are numbers, with one search tree for all of them.
 //!
-//! Places walk over their tables in the order of keys, so that a seeded world has one outcome. A `BTreeMap` of the
-//! standard library is translated anew for each pair of types, some ten thousand lines of LLVM's language each: fifty
-//! of them were a quarter of all that the compiler had to translate for a first run. Here the tree is one without type
-//! parameters: it finds the slot of a number of 128 bits, and the values lie in slots. Keys that are longer, or are
-//! texts, stay with `BTreeMap`. Invariant: the slots in the tree are the occupied ones, each once.
+//! Places walk over their tables in the order of keys, so that a seeded world has one outcome. The compiler
+//! instantiates a `BTreeMap` of the standard library for each pair of types, some ten thousand lines of LLVM IR each:
+//! fifty of them were a quarter of all code generated for a first run. Here the tree has no type parameters: it finds
+//! the slot of a number of 128 bits, and the values are in slots. Keys that are longer, or are texts, stay with
+//! `BTreeMap`. Invariant: the slots in the tree are exactly the occupied ones, each once.
 
 use crate::PlaceId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -15,19 +15,19 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeInclusive};
 
-/// A key: a number of at most 128 bits, in the order of which keys are.
+/// A key: a number of at most 128 bits; keys have the order of their numbers.
 pub trait OrderedKey: Copy {
-    /// Largest number of bits of the number.
+    /// Largest number of bits in the number.
     const BITS: u32;
 
-    /// The number, below 2^[`BITS`](OrderedKey::BITS).
+    /// Returns the number, below 2^[`BITS`](OrderedKey::BITS).
     fn to_number(self) -> u128;
 
-    /// The key of this number, which [`OrderedKey::to_number`] gave.
+    /// Returns the key of a number that [`OrderedKey::to_number`] returned.
     fn from_number(number: u128) -> Self;
 }
 
-/// Makes keys of types that hold one key, or are an integer.
+/// Implements `OrderedKey` for types that hold one key, or are an integer.
 #[macro_export]
 macro_rules! ordered_keys {
     ($($key:ty: $bits:literal, $to:expr, $from:expr;)*) => {$(
@@ -84,7 +84,7 @@ impl NumberIndex {
         self.0.get(&number).copied()
     }
 
-    /// The slot of the number; `slot`, from now on, if it had none.
+    /// Returns the slot of the number; sets it to `slot` if it had none.
     fn find_or_add(&mut self, number: u128, slot: usize) -> usize {
         *self.0.entry(number).or_insert(slot)
     }
@@ -101,17 +101,17 @@ impl NumberIndex {
         self.0.last_key_value().map(|(number, slot)| (*number, *slot))
     }
 
-    /// The first one from this number on.
+    /// Returns the first number from this one on.
     fn from(&self, number: u128) -> Option<(u128, usize)> {
         self.0.range(number..).next().map(|(number, slot)| (*number, *slot))
     }
 
-    /// The last one before this number.
+    /// Returns the last number before this one.
     fn before(&self, number: u128) -> Option<(u128, usize)> {
         self.0.range(..number).next_back().map(|(number, slot)| (*number, *slot))
     }
 
-    /// The first one after this number.
+    /// Returns the first number after this one.
     fn after(&self, number: u128) -> Option<(u128, usize)> {
         let range = (Bound::Excluded(number), Bound::Unbounded);
         self.0.range(range).next().map(|(number, slot)| (*number, *slot))
@@ -164,7 +164,7 @@ impl<K, V> Default for OrderedMap<K, V> {
 }
 
 impl<K: OrderedKey, V> OrderedMap<K, V> {
-    /// One without values.
+    /// Makes an empty map.
     pub const fn new() -> Self {
         OrderedMap { index: NumberIndex(BTreeMap::new()), values: Slab::new(), keys: PhantomData }
     }
@@ -184,20 +184,20 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         self.index.find(key.to_number()).is_some()
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     pub fn get(&self, key: K) -> Option<&V> {
         self.index.find(key.to_number()).map(|slot| &self.values[slot])
     }
 
-    /// The value of `key`, to be changed.
+    /// Returns the value of `key`, mutably.
     pub fn get_mut(&mut self, key: K) -> Option<&mut V> {
         self.index.find(key.to_number()).map(|slot| &mut self.values[slot])
     }
 
-    /// The value of `key`; `make` makes it if there is none.
+    /// Returns the value of `key`; inserts the result of `make` if there is none.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let number = key.to_number();
-        // `make` may panic, so it comes before anything is changed.
+        // `make` may panic, so it runs before anything changes.
         let slot = self.index.find(number).unwrap_or_else(|| {
             let slot = self.values.insert(make());
             self.index.find_or_add(number, slot)
@@ -205,7 +205,7 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         &mut self.values[slot]
     }
 
-    /// The value of `key`; the default one if there is none.
+    /// Returns the value of `key`; inserts the default one if there is none.
     pub fn get_or_default(&mut self, key: K) -> &mut V
     where
         V: Default,
@@ -213,7 +213,7 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         self.get_or_insert_with(key, V::default)
     }
 
-    /// Gives `key` this value; returns the one that it had.
+    /// Sets the value of `key`; returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let vacant = self.values.vacant_key();
         let slot = self.index.find_or_add(key.to_number(), vacant);
@@ -224,58 +224,58 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         Some(std::mem::replace(&mut self.values[slot], value))
     }
 
-    /// Takes the value of `key` out.
+    /// Removes the value of `key` and returns it.
     pub fn remove(&mut self, key: K) -> Option<V> {
         self.index.remove(key.to_number()).map(|slot| self.values.remove(slot))
     }
 
-    /// Takes the value of the least key out.
+    /// Removes the least key and returns it with its value.
     pub fn pop_first(&mut self) -> Option<(K, V)> {
         self.index.pop_first().map(|(number, slot)| (K::from_number(number), self.values.remove(slot)))
     }
 
-    /// The least key, and its value.
+    /// Returns the least key and its value.
     pub fn first(&self) -> Option<(K, &V)> {
         self.index.from(0).map(|(number, slot)| (K::from_number(number), &self.values[slot]))
     }
 
-    /// The greatest key, and its value.
+    /// Returns the greatest key and its value.
     pub fn last(&self) -> Option<(K, &V)> {
         self.index.last().map(|(number, slot)| (K::from_number(number), &self.values[slot]))
     }
 
-    /// The least key from `key` on, and its value.
+    /// Returns the least key from `key` on, and its value.
     pub fn first_from(&self, key: K) -> Option<(K, &V)> {
         self.index.from(key.to_number()).map(|(number, slot)| (K::from_number(number), &self.values[slot]))
     }
 
-    /// The greatest key before `key`, and its value.
+    /// Returns the greatest key before `key`, and its value.
     pub fn last_before(&self, key: K) -> Option<(K, &V)> {
         self.index.before(key.to_number()).map(|(number, slot)| (K::from_number(number), &self.values[slot]))
     }
 
-    /// The keys and values, in order.
+    /// Returns the keys and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (K, &V)> + Clone {
         self.index.steps().map(|(number, slot)| (K::from_number(number), &self.values[slot]))
     }
 
-    /// The keys and values of a range, in order.
+    /// Returns the keys and values of a range, in order.
     pub fn range(&self, range: RangeInclusive<K>) -> impl Iterator<Item = (K, &V)> {
         let steps = self.index.between(range.start().to_number(), range.end().to_number());
         steps.map(|(number, slot)| (K::from_number(number), &self.values[slot]))
     }
 
-    /// The keys, in order.
+    /// Returns the keys, in order.
     pub fn keys(&self) -> impl Iterator<Item = K> + Clone {
         self.index.steps().map(|(number, _)| K::from_number(number))
     }
 
-    /// The values, in the order of their keys.
+    /// Returns the values, in the order of their keys.
     pub fn values(&self) -> impl Iterator<Item = &V> + Clone {
         self.index.steps().map(|(_, slot)| &self.values[slot])
     }
 
-    /// Keeps the values for which `keep` holds, which may change them; in the order of keys.
+    /// Keeps the values for which `keep`, which may change them, returns `true`; called in the order of keys.
     pub fn retain(&mut self, mut keep: impl FnMut(K, &mut V) -> bool) {
         let mut next = self.index.from(0);
         while let Some((number, slot)) = next {
@@ -287,12 +287,12 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         }
     }
 
-    /// Shows each value to `change`, in the order of keys.
+    /// Calls `change` on each value, in the order of keys.
     pub fn for_each_mut(&mut self, mut change: impl FnMut(K, &mut V)) {
         self.index.steps().for_each(|(number, slot)| change(K::from_number(number), &mut self.values[slot]));
     }
 
-    /// Takes all values out.
+    /// Removes all values.
     pub fn clear(&mut self) {
         *self = OrderedMap::default();
     }
@@ -307,7 +307,7 @@ impl<K: OrderedKey + 'static, V> IntoIterator for OrderedMap<K, V> {
     }
 }
 
-/// The keys and values of a map that was given up, in order.
+/// The keys and values of a consumed map, in order.
 pub struct IntoValues<K, V>(OrderedMap<K, V>);
 
 impl<K: OrderedKey, V> Iterator for IntoValues<K, V> {
@@ -386,7 +386,7 @@ impl<K> Default for OrderedSet<K> {
 }
 
 impl<K: OrderedKey> OrderedSet<K> {
-    /// One without keys.
+    /// Makes an empty set.
     pub const fn new() -> Self {
         OrderedSet { index: NumberIndex(BTreeMap::new()), keys: PhantomData }
     }
@@ -406,29 +406,29 @@ impl<K: OrderedKey> OrderedSet<K> {
         self.index.find(key.to_number()).is_some()
     }
 
-    /// Adds `key`; whether it was not there.
+    /// Adds `key`; returns whether it was absent.
     pub fn insert(&mut self, key: K) -> bool {
         let before = self.len();
         self.index.find_or_add(key.to_number(), 0);
         self.len() > before
     }
 
-    /// Takes `key` out; whether it was there.
+    /// Removes `key`; returns whether it was present.
     pub fn remove(&mut self, key: K) -> bool {
         self.index.remove(key.to_number()).is_some()
     }
 
-    /// Takes the least key out.
+    /// Removes the least key and returns it.
     pub fn pop_first(&mut self) -> Option<K> {
         self.index.pop_first().map(|(number, _)| K::from_number(number))
     }
 
-    /// The least key.
+    /// Returns the least key.
     pub fn first(&self) -> Option<K> {
         self.first_number_from(0)
     }
 
-    /// The least key from `key` on.
+    /// Returns the least key from `key` on.
     pub fn first_from(&self, key: K) -> Option<K> {
         self.first_number_from(key.to_number())
     }
@@ -437,12 +437,12 @@ impl<K: OrderedKey> OrderedSet<K> {
         self.index.from(number).map(|(number, _)| K::from_number(number))
     }
 
-    /// The keys, in order.
+    /// Returns the keys, in order.
     pub fn iter(&self) -> impl Iterator<Item = K> + Clone {
         self.index.steps().map(|(number, _)| K::from_number(number))
     }
 
-    /// The keys up to `last`, in order.
+    /// Returns the keys up to and including `last`, in order.
     pub fn up_to(&self, last: K) -> impl Iterator<Item = K> {
         self.index.between(0, last.to_number()).map(|(number, _)| K::from_number(number))
     }
@@ -452,7 +452,7 @@ impl<K: OrderedKey> OrderedSet<K> {
         self.index.steps().all(|(number, _)| other.index.find(number).is_some())
     }
 
-    /// Keeps the keys for which `keep` holds.
+    /// Keeps the keys for which `keep` returns `true`.
     pub fn retain(&mut self, mut keep: impl FnMut(K) -> bool) {
         let mut next = self.index.from(0);
         while let Some((number, _)) = next {

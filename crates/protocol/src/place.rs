@@ -1,22 +1,22 @@
 //! Places as a state machine knows them: their numbers, the dead ones, and counts by place.
 //!
-//! [`MembershipView`] is shared by the protocols, apart from their state so that one part of it can be changed while
-//! this is read. It holds the dead and not the living, because a place of a run of thousands has heard of few of
-//! either. [`ExchangeCounts`] is a small sorted table, because a finish or a phaser usually touches few places, and the
-//! same one many times in a row: a remembered position makes the repeated case a compare and an increment. It does not
-//! know for whom it counts. The invariants: a place once dead stays dead; places in a table ascend strictly.
+//! The protocols share [`MembershipView`], which is separate from their state so that a part of that can change while
+//! the view is read. It holds the dead and not the living, because a place of a run of thousands has heard of few
+//! others. [`ExchangeCounts`] is a small sorted table, because a finish or a phaser usually touches few places, and the
+//! same one many times in a row: a remembered position makes the repeated case a compare and an increment. Invariants:
+//! a dead place stays dead; places in a table ascend strictly.
 
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
 /// The number of one place of a run: `0 .. places`, the same at every place.
 ///
-/// Holding one proves neither that the place exists in this run nor that it is alive.
+/// A value proves neither that the place exists in this run nor that it is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PlaceId(pub u32);
 
 impl PlaceId {
-    /// The number as an index into a table with one entry a place.
+    /// Returns the number as an index into a table with one entry for each place.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -43,7 +43,7 @@ impl MembershipView {
         MembershipView { here, places, dead: Vec::new() }
     }
 
-    /// Marks `place` as dead; false if it was dead before, is not of this run, or is this one.
+    /// Marks `place` as dead; returns `false` if it was dead before, does not exist in this run, or is this one.
     pub(crate) fn mark_dead(&mut self, place: PlaceId) -> bool {
         if place == self.here || !self.knows(place) {
             return false;
@@ -57,19 +57,19 @@ impl MembershipView {
         }
     }
 
-    /// Returns `true` if `place` is of this run.
+    /// Returns `true` if `place` exists in this run.
     #[inline]
     pub(crate) fn knows(&self, place: PlaceId) -> bool {
         place.0 < self.places
     }
 
-    /// Returns `true` if `place` is of this run and not dead.
+    /// Returns `true` if `place` exists in this run and is not dead.
     #[inline]
     pub(crate) fn is_alive(&self, place: PlaceId) -> bool {
         self.knows(place) && (self.dead.is_empty() || self.dead.binary_search(&place).is_err())
     }
 
-    /// The live places other than this one.
+    /// Returns the live places other than this one.
     pub(crate) fn others(&self) -> impl Iterator<Item = PlaceId> {
         (0..self.places).map(PlaceId).filter(|&place| place != self.here && self.is_alive(place))
     }
@@ -92,7 +92,7 @@ impl Entry {
     }
 }
 
-/// A remembered position; no part of a state's identity.
+/// A remembered position; not part of a state's identity.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hint(pub(crate) usize);
 
@@ -106,7 +106,7 @@ impl Hash for Hint {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// A table of [`Entry`], sorted by place.
+/// A table of [`Entry`] values, sorted by place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ExchangeCounts {
     entries: Vec<Entry>,
@@ -122,7 +122,7 @@ impl ExchangeCounts {
         self.entry(place).sent += 1;
     }
 
-    /// Takes back a [`ExchangeCounts::send`] that is still counted here.
+    /// Undoes a [`ExchangeCounts::send`] that is still counted here.
     pub(crate) fn undo_send(&mut self, place: PlaceId) {
         let entry = self.entry(place);
         assert!(entry.sent > 0, "no departure to {place} to undo");
@@ -136,7 +136,7 @@ impl ExchangeCounts {
         self.received += 1;
     }
 
-    /// The entry of `place`, made if there is none.
+    /// Returns the entry of `place`, which it makes if there is none.
     #[inline]
     fn entry(&mut self, place: PlaceId) -> &mut Entry {
         let recent = self.recent.0;
@@ -146,7 +146,7 @@ impl ExchangeCounts {
         &mut self.entries[self.recent.0]
     }
 
-    /// Points `recent` at the entry of `place`. A walk over ascending places needs no search.
+    /// Sets `recent` to the entry of `place`. A walk over ascending places needs no search.
     #[inline(never)]
     fn seek(&mut self, place: PlaceId) {
         let next = self.recent.0 + 1;
@@ -166,7 +166,7 @@ impl ExchangeCounts {
         }
     }
 
-    /// Returns the counts, places ascending; no zeros.
+    /// Returns the non-zero counts, by ascending place.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
         self.entries.iter().copied().filter(|entry| !entry.is_zero())
     }
@@ -176,12 +176,12 @@ impl ExchangeCounts {
         self.entries().next().is_none()
     }
 
-    /// All that was received.
+    /// Returns the total number received.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Forgets all counts; keeps room for at most `spare` entries.
+    /// Clears all counts; keeps room for at most `spare` entries.
     pub(crate) fn clear(&mut self, spare: usize) {
         self.entries.clear();
         self.entries.shrink_to(spare);

@@ -1,9 +1,9 @@
-//! Work sharing: which place takes the next task whose place nobody has said.
+//! Work sharing: the choice of a place for a task whose place the program leaves open.
 //!
-//! Each place knows of the tasks that it has placed itself, and is told when one ends. So it chooses the place that has
-//! the fewest of them, and of several the one that comes first after it: tasks that start one another go round, and a
-//! loop deals them out. It knows neither what others place nor how long a task takes. Invariant: a place that has died
-//! is chosen no more, unless all have.
+//! Each place knows the tasks that it has placed itself, and learns when one ends. It chooses the place that has the
+//! fewest of them, and among several the first one after itself: tasks that start one another go round, and a loop
+//! deals them out. It knows neither what others place nor how long a task takes. Invariant: a dead place is chosen no
+//! more, unless all are dead.
 
 use crate::PlaceId;
 use crate::ordered::OrderedSet;
@@ -14,17 +14,17 @@ pub struct LeastBusy {
     here: u32,
     /// Loads by distance, in places after this one; itself last.
     loads: Vec<u32>,
-    /// Load and distance of each place that lives.
+    /// Load and distance of each living place.
     by_load: OrderedSet<(u32, u32)>,
 }
 
-/// Error of a report by a place that took no such task.
+/// Error of a report by a place that has no such task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotPlaced;
 
 impl LeastBusy {
-    /// Returns the loads as place `here` of `places` sees them, of which those live for which `is_alive` says so;
-    /// nothing is placed yet.
+    /// Returns the loads as place `here` of `places` sees them, with the places that are alive by `is_alive`; nothing
+    /// is placed yet.
     pub fn new(here: PlaceId, places: u32, is_alive: impl Fn(PlaceId) -> bool) -> LeastBusy {
         let mut chooser =
             LeastBusy { here: here.0, loads: vec![0; places as usize], by_load: OrderedSet::new() };
@@ -33,7 +33,7 @@ impl LeastBusy {
         chooser
     }
 
-    /// Returns the place that takes the next task, which counts from now on until [`LeastBusy::ended`].
+    /// Returns the place for the next task, which counts until [`LeastBusy::ended`].
     pub fn place_task(&mut self) -> PlaceId {
         // If all others are gone, this one is left.
         let Some((load, distance)) = self.by_load.pop_first() else { return PlaceId(self.here) };
@@ -42,10 +42,10 @@ impl LeastBusy {
         self.place(distance)
     }
 
-    /// Notes that one task of `place` has ended.
+    /// Records that one task of `place` has ended.
     ///
     /// # Errors
-    /// [`NotPlaced`]: it has none.
+    /// [`NotPlaced`]: the place has no such task.
     pub fn ended(&mut self, place: PlaceId) -> Result<(), NotPlaced> {
         let places = self.loads.len() as u32;
         let distance = (place.0 + places - self.here + places - 1) % places;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever ends when: the chosen one never has more than any other that lives.
+        /// In any order of ends, the chosen place never has more tasks than another living one.
         #[test]
         fn the_chosen_place_is_among_the_least_busy(
             here in 0_u32..6,

@@ -1,24 +1,24 @@
 //! Exhaustive exploration of small worlds, for the tests of all protocols here.
 //!
-//! Depth first over all choices, each state once. It knows nothing of what is explored.
-//! The invariant: states with equal fingerprints (64 bits) are taken to be equal.
+//! Depth first over all choices, each state once. It knows nothing about what is explored. Invariant: states with equal
+//! fingerprints (64 bits) are taken to be equal.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A world in which several things can happen next.
+/// A world in which several events can happen next.
 pub(crate) trait World: Clone + Hash {
-    /// One thing that can happen.
+    /// One possible event.
     type Action: Copy + Debug;
 
-    /// Everything that can happen next, in a fixed order.
+    /// Returns all events that can happen next, in a fixed order.
     fn actions(&self) -> Vec<Self::Action>;
 
-    /// Lets one thing happen; an error if something wrong is seen.
+    /// Makes one event happen; returns an error if something wrong is seen.
     fn act(&mut self, action: Self::Action) -> Result<(), String>;
 
-    /// Returns `true` if, with these actions open, nothing more has to happen.
+    /// Returns `true` if, with these events possible, nothing more has to happen.
     fn is_over(&self, actions: &[Self::Action]) -> bool;
 
     /// Checks a world that is over.
@@ -29,7 +29,7 @@ pub(crate) trait World: Clone + Hash {
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) states: usize,
-    /// Failures with the way to each, one for each beginning of the message.
+    /// Failures with the path to each, one for each beginning of the message.
     pub(crate) failures: BTreeMap<String, String>,
 }
 
@@ -39,7 +39,7 @@ fn fingerprint(world: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Visits every reachable state, none beyond a failure; gives up beyond `limit` states.
+/// Visits every reachable state, but none beyond a failure; stops after `limit` states.
 pub(crate) fn explore<W: World>(start: W, limit: usize) -> Findings {
     let mut seen = HashSet::from([fingerprint(&start)]);
     let actions = start.actions();

@@ -73,8 +73,10 @@ pub fn describe(segment: RankMemory, rank: usize, ranks: usize) -> MachineDescri
 /// # Errors
 /// The system refuses.
 pub fn start_rank(
-    (rank, ranks): (usize, usize),
-    (descriptor, memory): (&OwnedFd, RankMemory),
+    rank: usize,
+    ranks: usize,
+    descriptor: &OwnedFd,
+    memory: RankMemory,
     model_facts: &str,
     program: &Path,
     words: &[OsString],
@@ -97,16 +99,16 @@ pub fn start_rank(
 /// A rank has failed, or all ranks wait for each other.
 pub fn run(ranks: usize, program: &Path, words: &[OsString]) -> Result<(), Failure> {
     Image::load(program)?;
-    let (segment, memory) = RankMemory::create()?;
+    let (memory, descriptor) = RankMemory::create()?;
     let mut processes = RankProcesses(Vec::with_capacity(ranks));
     for rank in 0..ranks {
-        let child = start_rank((rank, ranks), (&memory, segment), HOST, program, words)?;
+        let child = start_rank(rank, ranks, &descriptor, memory, HOST, program, words)?;
         let end = Pid::from_raw(child.id() as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
         let end = end.ok_or(()).map_err(|()| Failure::Ended(format!("rank {rank} has no process")))?;
         let end = end.map_err(|cause| Failure::Ended(format!("cannot watch rank {rank}: {cause}")))?;
         processes.0.push(RankProcess { child, end, status: None });
     }
-    watch(&mut processes, segment)
+    watch(&mut processes, memory)
 }
 
 fn watch(processes: &mut RankProcesses, segment: RankMemory) -> Result<(), Failure> {
@@ -218,7 +220,7 @@ pub fn run_as_rank(words: &[OsString]) -> Result<(), Failure> {
     let memory = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
     let segment = RankMemory::map(memory.as_fd(), address)?;
     if model_facts != HOST {
-        return run_with_remote_model(segment, (rank, ranks), model_facts, &program, &words[7..]);
+        return run_with_remote_model(segment, rank, ranks, model_facts, &program, &words[7..]);
     }
     pin_rank(rank, ranks);
     let image = Image::load(&program)?;

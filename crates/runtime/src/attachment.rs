@@ -1,36 +1,36 @@
 //! The run and place to which something belongs.
 //!
-//! A program can keep a handle longer than its run: in a static, or a variable of its thread. What such a handle names
-//! by numbers would be something else in the next run, so it also names its attachment, and is refused elsewhere.
+//! A program can keep a handle longer than its run: in a static, or a thread-local variable. The numbers in such a
+//! handle would mean something else in the next run, so it also holds its attachment, and is refused elsewhere.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One place in one run; no two that ever were in the process are equal.
+/// One place in one run. No two attachments of a process are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attachment(u64);
 
 impl Attachment {
-    /// One that never was before.
+    /// Returns a new attachment.
     pub(crate) fn next() -> Attachment {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        // Relaxed is enough: only that the numbers differ matters.
+        // Relaxed is enough: the numbers only have to differ.
         Attachment(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Runs `f` with the place entered on this thread, if it is this one.
+    /// Runs `f` with the place entered on this thread, if that is the attachment's place.
     pub fn try_with<R>(self, f: impl FnOnce(&Local) -> R) -> Option<R> {
         Local::try_with(|local| (local.attachment() == self).then(|| f(local))).flatten()
     }
 
-    /// Runs `f` with the place entered on this thread, which must be this one.
+    /// Runs `f` with the place entered on this thread, which must be the attachment's place.
     ///
     /// # Errors
-    /// [`Misused`](ErrorKind::Misused): it is that of another run, or another one of this run.
+    /// [`Misused`](ErrorKind::Misused): the entered place belongs to another run, or is another place of this run.
     ///
     /// # Panics
-    /// If none is.
+    /// If no place is entered.
     #[inline]
     #[track_caller]
     pub fn with<R>(self, f: impl FnOnce(&Local) -> R) -> Result<R> {

@@ -1,7 +1,7 @@
-//! Waiting for several futures of one task, as the crate `futures` names it; for one at each place.
+//! Waiting for several futures of one task, named as in the crate `futures`; and for one at each place.
 //!
-//! Of many futures each has a waker of its own, which notes its number; so a turn of the task polls those that were
-//! woken, and the whole costs as many polls as there were wake-ups, however many futures there are.
+//! Each of many futures has its own waker, which records its number. So a turn of the task polls the woken futures
+//! only, and the number of polls is the number of wakes, however many futures there are.
 
 use crate::error::{Error, Result};
 use crate::place::{Place, here, places};
@@ -18,16 +18,16 @@ pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 /// Waits for all `futures`, or for the first error of one; returns their values in the same order.
 ///
 /// # Errors
-/// That of a future; the others are dropped.
+/// The error of a future; the others are dropped.
 pub async fn try_join_all<T, F: Future<Output = Result<T>>>(futures: Vec<F>) -> Result<Vec<T>> {
     join_until(futures, Result::is_err).await.into_iter().collect()
 }
 
-/// Runs an `everywhere!` call: `call` begins the body at one place. That of the place itself begins last, so that all
-/// run at once.
+/// Runs an `everywhere!` call: `call` begins the body at one place. The body of the calling place begins last, so that
+/// all run concurrently.
 ///
 /// # Errors
-/// One error is itself, several are a list, as of a finish; all bodies have ended then.
+/// A single error is returned as it is, several as a list, as from a finish; all bodies have ended by then.
 pub async fn everywhere<T, F>(call: impl Fn(Place) -> F) -> Result<Vec<T>>
 where
     F: Future<Output = Result<T>>,
@@ -50,7 +50,7 @@ where
 /// Waits for both futures, or for the first error of one; returns the value of the second.
 ///
 /// # Errors
-/// That of a future; the other is dropped.
+/// The error of a future; the other is dropped.
 pub async fn try_join<S, T>(
     one: impl Future<Output = Result<S>>,
     other: impl Future<Output = Result<T>>,
@@ -72,7 +72,7 @@ pub async fn try_join<S, T>(
     .await
 }
 
-/// Waits for all `futures`, or for the first output that `ends` it; returns the outputs that there are, in order.
+/// Waits for all `futures`, or for the first output that `ends` the wait; returns the outputs so far, in order.
 async fn join_until<F: Future>(futures: Vec<F>, ends: impl Fn(&F::Output) -> bool) -> Vec<F::Output> {
     let woken = Arc::new(Woken::all(futures.len()));
     let mut waiting = futures.len();
@@ -97,15 +97,15 @@ async fn join_until<F: Future>(futures: Vec<F>, ends: impl Fn(&F::Output) -> boo
     .await
 }
 
-/// Futures of a join that have to be polled.
+/// The futures of a join that must be polled.
 struct Woken(Mutex<Calls>);
 
 struct Calls {
-    /// Their numbers, each once.
+    /// Their numbers, without duplicates.
     numbers: Vec<usize>,
-    /// Membership in that list, by number.
+    /// True for each number in that list.
     is_noted: Vec<bool>,
-    /// The task that waits for all; none while it polls.
+    /// The task that waits for all; `None` while it polls.
     task: Option<Waker>,
 }
 
@@ -130,7 +130,7 @@ impl Woken {
         }
     }
 
-    /// The numbers that were noted since the last time; `task` is woken by the next one.
+    /// Takes the numbers recorded since the last call; the next one wakes `task`.
     fn take(&self, task: &Waker) -> Vec<usize> {
         let mut calls = self.calls();
         calls.task = Some(task.clone());
@@ -161,14 +161,14 @@ struct JoinedFuture<F: Future> {
     state: FutureState<F>,
 }
 
-/// A future, or what came out of it.
+/// A future, or its output.
 enum FutureState<F: Future> {
     Waiting(Pin<Box<F>>),
     Over(F::Output),
 }
 
 impl<F: Future> JoinedFuture<F> {
-    /// Polls it; returns its output once, when it ends.
+    /// Polls the future; returns its output once, when it ends.
     fn poll(&mut self) -> Option<&F::Output> {
         let FutureState::Waiting(future) = &mut self.state else { return None };
         let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&self.waker)) else {

@@ -1,8 +1,8 @@
 //! The core of a place: its tasks, `finish`, `at`, and handles.
 //!
-//! The crate turns a transport's endpoint into a place of Isles. It does not know which transports exist, nothing of
-//! machines, and none of the services that stand on it (`isles_services`; see [`service`]); the façade `isles` brings
-//! all of them together. Protocol logic that can be tested without threads is in `isles_protocol`.
+//! The crate makes a place of Isles from the endpoint of a transport. It knows no concrete transports, nothing of
+//! machines, and none of the services that build on it (`isles_services`; see [`service`]); the façade `isles` joins
+//! them. Protocol logic that can be tested without threads is in `isles_protocol`.
 
 mod attachment;
 mod call;

@@ -1,13 +1,13 @@
-//! Groups of places that an instance can be made for.
+//! Groups of places that can have instances of a value.
 
 use crate::error::Result;
 pub use isles_protocol::team::Members;
 
-/// A group of places that an instance can be made for, as a team is.
+/// A group of places that can have instances of a value, such as a team.
 pub trait PlaceGroup {
     /// Returns its places, in the order of their ranks.
     ///
     /// # Errors
-    /// [`Misused`](crate::ErrorKind::Misused): the group is one of another run.
+    /// [`Misused`](crate::ErrorKind::Misused): the group belongs to another run.
     fn members(&self) -> Result<Members>;
 }

@@ -2,10 +2,10 @@
 
 use rustix::mm::{Advice, madvise};
 
-/// Memory that is smaller than this gets no large pages.
+/// Size from which memory gets large pages.
 const LARGE: usize = 4 << 20;
 
-/// The size of a large page; where it is larger, the range is one of small ones and stays so.
+/// Size of a large page. If the system's are larger, the range keeps small ones.
 const LARGE_PAGE: usize = 2 << 20;
 
 /// Returns the memory the host can still provide without swapping other programs out, in bytes; `None` if the system
@@ -25,11 +25,11 @@ fn of_system(field: &str) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// An empty vector with room for `capacity` elements, in large pages where the system has some for who asks
+/// Returns an empty vector with room for `capacity` elements, in large pages if the system gives some on request
 /// (`madvise` or `always` in `/sys/kernel/mm/transparent_hugepage/enabled`).
 ///
-/// A table that is read at random then misses the processor's table of pages less often. Less than 4 MiB lie in pages
-/// as they come; a vector that grows beyond its capacity does, too.
+/// Random reads of a table then miss the processor's TLB less often. Less than 4 MiB get pages of any size, and so does
+/// a vector that grows beyond its capacity.
 pub fn vec_in_large_pages<T>(capacity: usize) -> Vec<T> {
     let mut memory = Vec::with_capacity(capacity);
     let room = memory.spare_capacity_mut();
@@ -38,9 +38,9 @@ pub fn vec_in_large_pages<T>(capacity: usize) -> Vec<T> {
         let begin = room.as_mut_ptr().cast::<u8>();
         let skipped = begin.align_offset(LARGE_PAGE);
         let len = (bytes - skipped) / LARGE_PAGE * LARGE_PAGE;
-        // A system that has none refuses, and the pages are as they come.
-        // NEED: how memory lies is said to the system by address.
-        // SOUND: the range lies in the vector's memory, and the advice changes nothing of what is in it.
+        // A system without large pages refuses, and the range keeps its pages.
+        // NEED: the advice names the memory by address.
+        // SOUND: the range lies in the vector's memory, and the advice changes nothing of its content.
         let _ = unsafe { madvise(begin.add(skipped).cast(), len, Advice::LinuxHugepage) };
     }
     memory

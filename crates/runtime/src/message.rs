@@ -1,7 +1,7 @@
 //! Messages that arrive at a place, and their receivers.
 //!
-//! Each kind of message has a number, a fixed head, and a body that its receiver decodes. Heads are written with
-//! fixed widths: the smallest travelling body fits one cache line together with the transport's own header.
+//! Each kind of message has a number, a fixed header, and a body that its receiver decodes. Headers have fixed widths:
+//! the smallest travelling body fits one cache line together with the transport's own header.
 
 use crate::call::image::Entry;
 use crate::finish::Scope;
@@ -21,7 +21,7 @@ use std::rc::Rc;
 pub enum Handler {
     /// `spawn_at!`: an entry and its captures.
     Spawn = 0,
-    /// `at!`: the same, and whom to answer.
+    /// `at!`: the same, and the place to answer.
     Call = 1,
     /// The answer to a `Call`.
     Reply = 2,
@@ -31,7 +31,7 @@ pub enum Handler {
     Part = 4,
     /// Between the first place and the others: the end of the run, and reports.
     Run = 8,
-    /// Nobody waits for the answer to a `Call` any more.
+    /// Nothing waits for the answer to a `Call` any more.
     Abandon = 9,
 }
 
@@ -60,8 +60,7 @@ impl Handler {
 
 /// Delivers a message of `source` to the receiver with the number `id` on the wire.
 ///
-/// # Errors
-/// The message is refused: by its receiver, or because there is none.
+/// The message is refused: by its receiver, or because it has none.
 fn dispatch(local: &Local, id: HandlerId, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     match Handler::of(id) {
         Some(Handler::Spawn) => call::receive_spawn(local, source, reader),
@@ -75,23 +74,23 @@ fn dispatch(local: &Local, id: HandlerId, source: PlaceId, reader: &mut Reader<'
     }
 }
 
-/// The head of a travelling body.
+/// The header of a travelling body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyHeader {
-    /// Entry point of the body there.
+    /// Entry point of the body in the receiver's image.
     pub(crate) entry: Entry,
-    /// The finish that counts it, or for a call the caller's; none if detached.
+    /// The finish that counts it, or for a call the caller's; `None` if detached.
     pub(crate) finish: Option<FinishId>,
 }
 
-/// The bytes that stand for no finish.
+/// Bytes that mean no finish.
 const NO_FINISH: [u8; FinishId::BYTES] = [0xff; FinishId::BYTES];
 
 impl BodyHeader {
-    /// Bytes on the wire: offset and hash of the entry, and the finish; written and read in one piece.
+    /// Length on the wire: offset and hash of the entry, and the finish; written and read in one piece.
     pub(crate) const BYTES: usize = 8 + FinishId::BYTES;
 
-    /// Writes the head.
+    /// Writes the header.
     #[inline]
     pub fn encode(self, writer: &mut Writer<'_>) {
         let mut bytes = [0; Self::BYTES];
@@ -101,7 +100,7 @@ impl BodyHeader {
         writer.put_bytes(&bytes);
     }
 
-    /// Reads a head.
+    /// Reads a header.
     ///
     /// # Errors
     /// The message is too short.
@@ -114,30 +113,30 @@ impl BodyHeader {
     }
 }
 
-/// A travelling body as its descriptor's function gets it.
+/// A travelling body, as passed to the function of its descriptor.
 pub(crate) struct Arrived<'r, 'a> {
     /// The captures.
     pub(crate) reader: &'r mut Reader<'a>,
-    /// The scope of the task to start; for a spawn it is counted already.
+    /// The scope of the task to start; a spawn is counted in it already.
     pub(crate) scope: Scope,
     /// Receiver of the answer; unused by a spawn.
     pub(crate) answer: call::ReplyTo,
 }
 
-/// Reason why a message was refused; it did nothing.
+/// Reason why a message was refused; it had no effect.
 ///
-/// It is the fault of its sender, but for one kind: a task of a finish whose home is dead comes from a sound place.
+/// The sender is at fault, with one exception: a task of a finish whose home is dead may come from a valid place.
 #[derive(Debug)]
 pub enum Refused {
-    /// Its bytes are not what they should be.
+    /// Its bytes are malformed.
     Decode(DecodeError),
     /// It names a receiver that does not exist.
     UnknownHandler(u16),
-    /// It answers a call that its sender was not asked.
+    /// It answers a call that its sender did not get.
     UnknownCall,
-    /// It says something of a part, or of the run, that only another place may say.
+    /// It says something about a part, or about the run, that only another place may say.
     NotItsHome,
-    /// Its task cannot be taken in.
+    /// Its task cannot be accepted.
     TaskRefusal(TaskRefusal),
     /// It breaks the protocol of finishes.
     Violation(Violation),
@@ -152,8 +151,8 @@ impl Refused {
         Refused::ServiceViolation(violation.to_string().into())
     }
 
-    /// Returns `true` if a sound place may have sent the message: its task is one of a finish whose home is dead, so
-    /// nobody waits for it.
+    /// Returns `true` if a valid place may have sent the message: its task belongs to a finish whose home is dead, so
+    /// nothing waits for it.
     fn is_sound(&self) -> bool {
         matches!(self, Refused::TaskRefusal(TaskRefusal::DeadPlace(_)))
     }
@@ -182,7 +181,7 @@ impl fmt::Display for Refused {
 /// Receives one arrival of the endpoint.
 #[inline]
 pub(crate) fn deliver(local: &Local, arrival: Arrival<'_>) {
-    // By reference: an arrival is large, and a small message should not be copied to be looked at.
+    // By reference: an arrival is large, and a small message should not be copied only to be matched.
     match &arrival {
         Arrival::Message(Message { source, handler, body: Body::Inline(bytes), .. }) => {
             local.backlog.note(bytes.len());
@@ -192,7 +191,7 @@ pub(crate) fn deliver(local: &Local, arrival: Arrival<'_>) {
     }
 }
 
-/// Receives what is not a small message.
+/// Receives an arrival other than a small message.
 fn deliver_slow(local: &Local, arrival: Arrival<'_>) {
     match arrival {
         Arrival::Died { place, cause } => place_died(local, place, &cause),
@@ -210,7 +209,7 @@ fn deliver_slow(local: &Local, arrival: Arrival<'_>) {
     }
 }
 
-/// Counts a message of `bytes` bytes; if it was refused, its sender may be to blame.
+/// Counts a message of `bytes` bytes; if it was refused, blames its sender if that may be at fault.
 #[inline]
 fn note(local: &Local, source: PlaceId, bytes: usize, received: Result<(), Refused>) {
     local.tally.received(bytes);
@@ -219,10 +218,10 @@ fn note(local: &Local, source: PlaceId, bytes: usize, received: Result<(), Refus
     }
 }
 
-/// Declares the sender of a refused message dead, unless it may be sound.
+/// Declares the sender of a refused message dead, unless it may be valid.
 ///
-/// It may have counted what was refused, so whoever waits for that would wait for ever; and what else it says must not
-/// be believed.
+/// The sender may have counted what was refused, so a wait for that would never end; and nothing else that it sends can
+/// be trusted.
 #[cold]
 pub fn refuse(local: &Local, source: PlaceId, fault: &Refused) {
     if !fault.is_sound() {
@@ -231,7 +230,7 @@ pub fn refuse(local: &Local, source: PlaceId, fault: &Refused) {
     }
 }
 
-/// As [`dispatch`]; of the most frequent message the compiler makes one piece of code.
+/// As [`dispatch`]; the compiler inlines the most frequent message.
 #[inline]
 fn dispatch_small(local: &Local, handler: HandlerId, source: PlaceId, bytes: &[u8]) -> Result<(), Refused> {
     let mut reader = Reader::new(bytes);
@@ -252,7 +251,7 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     part::place_died(local, place);
     finish::place_died(local, place);
     if place == PlaceId(0) {
-        // Nobody is left to say when the run ends.
+        // No place is left to say when the run ends.
         local.run.is_shut_down.set(true);
     }
 }

@@ -8,8 +8,8 @@ use std::task::{Poll, Waker};
 
 /// A value of one place with X10's `atomic` and `when`: a change wakes the tasks that wait for a condition on it.
 ///
-/// A place runs one task at a time, so a change is atomic by itself; what a monitor adds is the waiting. X10
-/// has one monitor for a whole place; here each value has its own, so unrelated waits do not wake each other.
+/// A place runs one task at a time, so a change is atomic anyway; a monitor adds the waiting. X10 has one monitor for a
+/// whole place; here each value has its own, so unrelated waits do not wake each other.
 pub struct Monitor<T> {
     state: RefCell<T>,
     waiting: RefCell<Vec<(u64, Waker)>>,
@@ -17,12 +17,12 @@ pub struct Monitor<T> {
 }
 
 impl<T> Monitor<T> {
-    /// A monitor of `state`.
+    /// Makes a monitor of `state`.
     pub fn new(state: T) -> Self {
         Monitor { state: RefCell::new(state), waiting: RefCell::default(), serial: Cell::new(0) }
     }
 
-    /// Changes the state with `change`, and lets everyone who waits look again.
+    /// Applies `change` to the state, and wakes all waiting tasks to check their conditions.
     ///
     /// # Panics
     /// If called from within another use of the same monitor.
@@ -35,7 +35,7 @@ impl<T> Monitor<T> {
         result
     }
 
-    /// Waits until `condition` holds, then changes the state with `change`, with nothing in between.
+    /// Waits until `condition` holds, then applies `change` to the state, with nothing in between.
     ///
     /// # Panics
     /// As [`Monitor::atomic`].
@@ -72,7 +72,7 @@ impl<T: Default> Default for Monitor<T> {
     }
 }
 
-/// Forgets a waiter that is dropped.
+/// Removes a waiter that is dropped.
 struct WaiterGuard<'a, T> {
     monitor: &'a Monitor<T>,
     serial: u64,

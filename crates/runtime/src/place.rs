@@ -7,49 +7,49 @@ use std::fmt;
 
 /// One place of the run: an address space with tasks.
 ///
-/// Holding one proves that the number is below the number of places of the run that made it; not that the place
-/// is alive.
+/// A value proves that its number is below the number of places of the run that made it, but not that the place is
+/// alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place(PlaceId);
 
 impl Place {
-    /// The place with number `index`, if the run has that many.
+    /// Returns the place with number `index`, if the run has it.
     #[inline]
     #[track_caller]
     pub fn new(index: usize) -> Option<Place> {
         Local::with(|local| (index < local.places() as usize).then_some(Place(PlaceId(index as u32))))
     }
 
-    /// The place of a number that is known to be in range.
+    /// Returns the place of an id that is known to be in range.
     pub fn of(id: PlaceId) -> Place {
         Place(id)
     }
 
-    /// Its number on the wire.
+    /// Returns its number on the wire.
     pub fn id(self) -> PlaceId {
         self.0
     }
 
-    /// Its number, from 0.
+    /// Returns its number, from 0.
     pub fn index(self) -> usize {
         self.0.index()
     }
 
-    /// The place after it; after the last comes the first.
+    /// Returns the next place; the first one follows the last.
     #[track_caller]
     pub fn next(self) -> Place {
         Local::with(|local| Place(PlaceId((self.0.0 + 1) % local.places())))
     }
 
-    /// The place before it; before the first comes the last.
+    /// Returns the previous place; the last one precedes the first.
     #[track_caller]
     pub fn prev(self) -> Place {
         Local::with(|local| Place(PlaceId((self.0.0 + local.places() - 1) % local.places())))
     }
 
-    /// Returns `true` if messages from the calling place go there through memory that both map; to itself they do.
+    /// Returns `true` if messages from the calling place go there through memory that both map, as they do to itself.
     ///
-    /// False between hosts, and between places of an invented world that offers no such memory.
+    /// `false` between hosts, and between places of an invented world that offers no such memory.
     #[track_caller]
     pub fn shares_memory(self) -> bool {
         Local::with(|local| {
@@ -79,7 +79,7 @@ impl fmt::Display for Place {
     note = "`here()`, `places()`, `place.next()` and `team.place_of(rank)` give places too"
 )]
 pub trait ToPlace {
-    /// The place.
+    /// Returns the place.
     fn to_place(self) -> Place;
 }
 
@@ -91,7 +91,7 @@ impl<T: Into<Place>> ToPlace for T {
     }
 }
 
-/// The place that a macro was given.
+/// Returns the place that a macro was given.
 #[inline]
 pub fn place_of(place: impl ToPlace) -> Place {
     place.to_place()
@@ -103,7 +103,7 @@ impl From<&Place> for Place {
     }
 }
 
-/// The place of the calling task.
+/// Returns the place of the calling task.
 ///
 /// # Panics
 /// Outside of a place: before `#[isles::main]` has started, or on a thread of the program's own.
@@ -112,7 +112,7 @@ pub fn here() -> Place {
     Local::with(|local| Place(local.here()))
 }
 
-/// All places of the run, in order.
+/// Returns all places of the run, in order.
 ///
 /// # Panics
 /// As [`here`].

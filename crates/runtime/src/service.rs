@@ -1,9 +1,9 @@
 //! The interface between the core of a place and the services above it.
 //!
 //! A service lets tasks of several places work together: it has messages of its own, state at each place, and waits
-//! that end when a place dies. The core knows none of them; it tells the one [`ServiceTable`] of a place what happens,
-//! and services find their state in it by its type. Invariant: the table is asked while nothing of the place is
-//! borrowed.
+//! that end when a place dies. The core knows none of them; it reports events to the one [`ServiceTable`] of a place,
+//! and services find their state in it by its type. Invariant: nothing of the place is borrowed while the table is
+//! called.
 //!
 //! The interface of the core for services is re-exported here, besides what programs use:
 //!
@@ -11,8 +11,8 @@
 //!   [refuse](Refused) it; [`OutputQueue`] keeps the outputs of a state machine in order;
 //! - handles: a [`PartRef`] is a counted share of a value that each place has, made by [`replicate`]; [`Attachment`]
 //!   refuses a handle of another run;
-//! - operations: [`coop`] lets a task give way, [`span`] shows what it waits for, [`called_at`](call::called_at) adds
-//!   the program's line to an error.
+//! - operations: [`coop`] lets a task yield, [`span`] shows what it waits for, [`called_at`](call::called_at) adds the
+//!   program's line to an error.
 
 pub use crate::attachment::{Attachment, FOREIGN};
 pub use crate::capture::form::OwnedCapture;
@@ -29,7 +29,7 @@ pub use crate::part::slots::NumberHasherBuilder;
 pub use crate::part::{InternalSite, PartId, PartRef, SerdeCapture, SerdeReturn, Value, fold, replicate};
 pub use crate::time::earlier;
 
-/// Operations that give way.
+/// Operations that yield.
 pub mod coop {
     pub use crate::task::coop::{
         Attempt, CALL, FastPath, LOOK, OPERATION, PIECE, cooperate, must_yield, poll_proceed,
@@ -60,7 +60,7 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The question of a place, where nothing happens any more, what this one waits for.
+/// A place's question, when nothing happens any more, what this place waits for.
 pub struct Inquiry<'a> {
     /// The place that asks; it may be this one.
     pub asker: PlaceId,
@@ -82,13 +82,13 @@ pub struct RefusedBody<'a> {
 ///
 /// No method has a default: a table that has nothing to do for one of them says so.
 pub trait ServiceTable {
-    /// Returns the states of the services, in the order of their rows; asked once.
+    /// Returns the states of the services, in the order of their rows; called once.
     fn states(&self) -> Vec<&dyn Any>;
 
     /// Receives the message `id` of `source`, which is none of the core's.
     ///
     /// # Errors
-    /// The message is refused: by its receiver, or because there is none. Its sender counts as dead then.
+    /// The message is refused: by its receiver, or because it has none. Its sender is then declared dead.
     fn receive(
         &self,
         local: &Local,
@@ -97,59 +97,59 @@ pub trait ServiceTable {
         reader: &mut Reader<'_>,
     ) -> std::result::Result<(), Refused>;
 
-    /// Ends all waits for `place`, which has died; all that it ever sent has arrived.
+    /// Ends all waits for `place`, which has died; everything that it sent has arrived.
     fn place_died(&self, local: &Local, place: PlaceId);
 
-    /// Returns the time by the place's clock at which [`run_due`](Self::run_due) has something to do, if nothing
-    /// happens.
+    /// Returns the time by the place's clock at which [`run_due`](Self::run_due) next has something to do, if nothing
+    /// happens before.
     fn next_due(&self) -> Option<Duration>;
 
-    /// Does what is due by now; returns whether anything was. Called after each step of the worker.
+    /// Does what is due by now; returns whether there was anything. Called after each step of the worker.
     fn run_due(&self, local: &Local) -> bool;
 
-    /// Does what waits until the place has nothing else to do; returns whether anything did.
+    /// Does work that was left until the place has nothing else to do; returns whether there was any.
     fn run_idle(&self, local: &Local) -> bool;
 
-    /// Takes in what has come without a message; returns how many values. Called only while
-    /// [`Local::set_watching`] says so.
+    /// Takes in values that have arrived without a message; returns their number. Called only while
+    /// [`Local::set_watching`] asks for it.
     fn poll_values(&self, local: &Local) -> usize;
 
     /// Returns `true` if [`poll_values`](Self::poll_values) has something to take in.
     fn has_arrivals(&self) -> bool;
 
-    /// The finish `key` has ended here.
+    /// Handles the end of the finish `key` at this place.
     ///
     /// # Errors
-    /// Something of a service was kept that had to be given back before; the finish ends with the error.
+    /// A service still holds something that had to be given back before; the finish ends with the error.
     fn finish_ended(&self, key: Key) -> Result<()>;
 
     /// Adds the counters that services keep themselves.
     fn count(&self, counters: &mut CounterValues);
 
-    /// Returns the waits of this place in answer to `inquiry`, a line each.
+    /// Returns the waits of this place in answer to `inquiry`, one line each.
     fn explain(&self, inquiry: &Inquiry<'_>) -> Vec<String>;
 
-    /// Returns what the tables of this place and of `place` compare, as `place` gets it in an [`Inquiry`].
+    /// Returns what the tables of this place and of `place` compare, in the form that an [`Inquiry`] carries.
     fn query(&self, place: PlaceId) -> Vec<u8>;
 
-    /// Tells other places what tasks here wait for, so that waits which cannot end are found; returns how many were
-    /// told.
+    /// Reports to other places what tasks here wait for, so that waits which cannot end are found; returns the number
+    /// of reports.
     fn compare_waits(&self, local: &Local) -> usize;
 
-    /// Returns how often another place has told what it waits for.
+    /// Returns the number of reports of other places' waits.
     fn wait_reports(&self) -> usize;
 
-    /// Keeps `fault` of another place, with which no call of the program ended, for the end of the run.
+    /// Keeps `fault`, of another place, that no call of the program ended with, for the end of the run.
     fn keep_fault(&self, fault: Error);
 
-    /// Takes the fault with which no call of the program ended.
+    /// Takes the fault that no call of the program ended with.
     fn take_fault(&self) -> Option<Error>;
 
-    /// Sends the body of a `spawn_at!` whose captures could not be written with `error`, if they only may not travel
-    /// alone.
+    /// Sends the body of a `spawn_at!` whose captures could not be written with `error`, if the only reason is that
+    /// they may not travel alone.
     ///
     /// # Errors
-    /// `error`, if it is another; those of the send.
+    /// `error`, if the reason is another; the errors of the send.
     fn send_refused(&self, local: &Local, body: &RefusedBody<'_>, error: Error) -> Result<Sent>;
 
     /// Writes the captures of a `spawn_at!` to this place, which could not be written with `error`, and has `decode`
@@ -169,10 +169,10 @@ pub trait ServiceTable {
     fn refused_call(&self, local: &Local, error: Error) -> Error;
 }
 
-/// The table of a place, and where the states of its services are.
+/// The table of a place, and the addresses of the states of its services.
 pub(crate) struct Services {
     table: Rc<dyn ServiceTable>,
-    /// The type of each state, and where it is: in `table`, which lives as long and is never changed.
+    /// The type of each state, and its address in `table`, which lives as long and never changes.
     states: Box<[(TypeId, NonNull<()>)]>,
 }
 
@@ -185,16 +185,16 @@ impl Services {
 }
 
 impl Local {
-    /// The services of this place.
+    /// Returns the services of this place.
     #[inline]
     pub(crate) fn services(&self) -> &dyn ServiceTable {
         &*self.services.table
     }
 
-    /// The state of the service in `row` of the table, from 0.
+    /// Returns the state of the service in `row` of the table, from 0.
     ///
     /// # Panics
-    /// If the row is of another service.
+    /// If the row belongs to another service.
     #[inline]
     pub fn service<T: 'static>(&self, row: usize) -> &T {
         let (type_id, state) = self.services.states[row];
@@ -210,12 +210,12 @@ impl Local {
         self.tally.add(counter, by);
     }
 
-    /// The places that this one was told are dead.
+    /// Returns the places that are known here to be dead.
     pub fn deaths(&self) -> Ref<'_, Vec<PlaceId>> {
         self.deaths.borrow()
     }
 
-    /// Returns `true` if places share processors, so that one that waits gives way at once.
+    /// Returns `true` if places share processors, so that a waiting place yields at once.
     #[inline]
     pub fn shares_processors(&self) -> bool {
         self.shares_processors
@@ -227,37 +227,37 @@ impl Local {
         self.offers_multicast
     }
 
-    /// The number of tasks of the finish `key` that are at this place.
+    /// Returns the number of tasks of the finish `key` at this place.
     pub fn live_tasks(&self, key: Key) -> u64 {
         self.finishes.live(key)
     }
 
-    /// The value of the part `id` at this place, if it has one.
+    /// Returns the value of the part `id` at this place, if it has one.
     pub fn part_value(&self, id: PartId) -> Option<Value> {
         self.parts.borrow().value(id)
     }
 
-    /// Makes `value` that of the part `id` at this place; `members` have one.
+    /// Makes `value` the value of the part `id` at this place; `members` have such a value.
     pub fn place_part(&self, id: PartId, value: Value, members: Members) {
         self.parts.borrow_mut().place(id, value, members);
     }
 
-    /// Takes back what was counted of handles while captures were written that are not sent.
+    /// Undoes the counting of handles while captures were written that are not sent.
     pub fn roll_back_handles(&self) {
         self.parts.borrow_mut().roll_back_sent();
     }
 
-    /// Says that what is being written contains something that may not travel alone; its `Serialize` then fails.
+    /// Marks the message that is being written as one that may not travel alone; its `Serialize` then fails.
     pub fn refuse_alone(&self) {
         self.has_refused.set(true);
     }
 
-    /// Returns `true` if the message written last was refused because of [`Local::refuse_alone`].
+    /// Returns `true` if the message written last was refused by [`Local::refuse_alone`].
     pub fn was_refused_alone(&self) -> bool {
         self.has_refused.get()
     }
 
-    /// Says whether [`ServiceTable::poll_values`] is to be called whenever messages are looked at.
+    /// Sets whether [`ServiceTable::poll_values`] is called whenever the place looks for messages.
     pub fn set_watching(&self, is_watching: bool) {
         self.is_watching.set(is_watching);
     }

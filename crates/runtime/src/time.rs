@@ -1,8 +1,8 @@
-//! Time as a program sees it: what its steps cost where time is modelled, and timers.
+//! Time as a program sees it: the cost of its steps where time is modelled, and timers.
 //!
-//! Deadlines of finishes and sleeping tasks are in one table, in the order of their times. An idle place waits until
-//! the first is due; a busy one looks at its clock now and then, which costs it next to nothing. The invariant: a timer
-//! is in the table until it is due or given up, and is carried out at most once.
+//! Deadlines of finishes and sleeping tasks are in one table, ordered by time. An idle place waits until the first is
+//! due; a busy one looks at its clock now and then, which costs it next to nothing. Invariant: a timer is in the table
+//! until it is due or given up, and fires at most once.
 
 use crate::attachment::Attachment;
 use crate::error::{Error, ErrorKind, Result};
@@ -33,11 +33,11 @@ impl From<Cycles> for Work {
     }
 }
 
-/// Says what the step that the calling task has just done, or does next, costs on a core: [`Cycles`], or a [`Work`]
-/// with operations by class and the memory that they touch.
+/// Charges the cost of the step that the calling task has just done, or does next: [`Cycles`], or a [`Work`] with
+/// operations by class and the memory that they touch.
 ///
-/// On a modelled chip the clock of the place moves on by that much; on a real machine the step takes the time it takes,
-/// and this is free. Call it once for much work rather than often for little. Outside of a place it does nothing.
+/// On a modelled chip this advances the clock of the place; on a real machine the step takes the time it takes, and the
+/// call is free. Call it once for much work rather than often for little. Outside of a place it does nothing.
 #[inline]
 #[track_caller]
 pub fn work(cost: impl Into<Work>) {
@@ -45,13 +45,13 @@ pub fn work(cost: impl Into<Work>) {
     Local::try_with(|local| local.endpoint().work_model().map(|model| model.work(&cost, line)));
 }
 
-/// Says that the calling task has read or written a file, which on a modelled chip comes from a server that all places
-/// share. Outside of a place it does nothing.
+/// Charges a file access of the calling task, which on a modelled chip goes to a server that all places share. Outside
+/// of a place it does nothing.
 pub fn access_file(access: &FileAccess) {
     Local::try_with(|local| local.endpoint().work_model().map(|model| model.access_file(access)));
 }
 
-/// The time since the start of the run at the calling place: the host's, or on a modelled chip the chip's.
+/// Returns the time since the start of the run at the calling place: the host's, or on a modelled chip the chip's.
 ///
 /// # Panics
 /// Outside of a place.
@@ -60,7 +60,7 @@ pub fn now() -> Duration {
     Local::with(|local| local.clock().now())
 }
 
-/// Returns the earlier of two times, of which each may be none.
+/// Returns the earlier of two times; `None` is later than any time.
 #[inline]
 pub fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     match (one, other) {
@@ -69,14 +69,14 @@ pub fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duratio
     }
 }
 
-/// The name of a timer: when it is due in nanoseconds, at most those of 584 years, and which of those it is.
+/// The id of a timer: its time in nanoseconds, at most 584 years, and its number.
 pub(crate) type TimerId = (u64, u64);
 
 /// Action when a timer is due.
 pub(crate) enum Due {
-    /// The finish is cancelled.
+    /// Cancels the finish.
     Deadline(Key),
-    /// The task goes on.
+    /// Wakes the task.
     Wake(Waker),
 }
 
@@ -84,19 +84,19 @@ pub(crate) enum Due {
 #[derive(Default)]
 pub(crate) struct Timers {
     entries: RefCell<OrderedMap<TimerId, Due>>,
-    /// Number of timers ever made.
+    /// Number of timers made so far.
     serial: Cell<u64>,
     /// True if there are any timers; looked at in every step.
     any: Cell<bool>,
-    /// Busy steps until the clock is looked at again, and how many there are between two looks now.
+    /// Number of busy steps until the next look at the clock, and the present number between two looks.
     steps_left: Cell<u32>,
     steps_apart: Cell<u32>,
-    /// Clock reading of the last look.
+    /// The clock at the last look.
     last_look: Cell<Duration>,
 }
 
 impl Timers {
-    /// Notes what is due at `time`.
+    /// Adds a timer that is due at `time`.
     pub(crate) fn set(&self, time: Duration, due: Due) -> TimerId {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let id = (nanoseconds, self.serial.replace(self.serial.get() + 1));
@@ -105,7 +105,7 @@ impl Timers {
         id
     }
 
-    /// Gives a timer up, if it was not due yet.
+    /// Removes a timer, unless it was due.
     pub(crate) fn give_up(&self, id: TimerId) {
         let mut entries = self.entries.borrow_mut();
         let given_up = entries.remove(id);
@@ -114,14 +114,14 @@ impl Timers {
         drop(given_up);
     }
 
-    /// Returns `true` if a timer has been due; else it wakes `waker` when it is.
+    /// Returns `true` if a timer has fired; otherwise it wakes `waker` when it does.
     fn poll(&self, id: TimerId, waker: &Waker) -> bool {
         match self.entries.borrow().get(id) {
             None => return true,
             Some(Due::Wake(known)) if known.will_wake(waker) => return false,
             Some(_) => {}
         }
-        // To clone a waker and to drop one may run code of the program, which may come back here.
+        // Cloning or dropping a waker may run code of the program, which may come back here.
         let mut due = Due::Wake(waker.clone());
         let is_set = match self.entries.borrow_mut().get_mut(id) {
             None => false,
@@ -144,14 +144,14 @@ impl Timers {
         self.entries.borrow().len()
     }
 
-    /// Gives all timers up, for the end of the place.
+    /// Removes all timers, at the end of the place.
     pub(crate) fn clear(&self) {
         self.any.set(false);
         let entries = self.entries.take();
         drop(entries);
     }
 
-    /// Carries out what is due; returns how much that was.
+    /// Fires the timers that are due; returns their number.
     pub(crate) fn expire(&self, local: &Local) -> usize {
         if !self.any.get() {
             return 0;
@@ -159,8 +159,8 @@ impl Timers {
         self.expire_until(local, local.clock().now())
     }
 
-    /// As [`Timers::expire`] in a step in which something happened: looks at the clock in one of several, so that looks
-    /// are neither much more nor much less than [`CLOCK_LOOKS_APART`] apart.
+    /// As [`Timers::expire`], in a step in which something happened: looks at the clock only in one of several steps,
+    /// so that looks are about [`CLOCK_LOOKS_APART`] apart.
     #[inline]
     pub(crate) fn expire_busy(&self, local: &Local) {
         if self.any.get() {
@@ -204,25 +204,25 @@ impl Timers {
     }
 }
 
-/// The wait of [`sleep`]. Dropped earlier, it leaves nothing behind.
+/// The wait of [`sleep`]. Dropping it early leaves nothing behind.
 #[must_use = "a sleep waits only where it is awaited"]
 pub struct Sleep {
     time: Duration,
     timer: Option<TimerId>,
-    /// The place that it was made at, and in which run.
+    /// The place and the run that it was made in.
     place: PlaceId,
     attachment: Attachment,
-    /// A clock is one of a place.
+    /// Not `Send`: a clock belongs to a place.
     unsent: PhantomData<Rc<()>>,
 }
 
 /// Waits until `limit` has passed since the call, by the clock of the place: the host's, or on a modelled chip the
 /// chip's. Others run meanwhile, and a place where all tasks sleep waits without computing.
 ///
-/// It never ends early; how late it ends depends on what else the place does, since a place runs one task at a time.
+/// It never ends early. A place runs one task at a time, so it may end late.
 ///
 /// # Panics
-/// Outside of a place; and the wait, if it is moved to another place, which has another clock.
+/// Outside of a place; and when polled at another place, which has another clock.
 #[track_caller]
 pub fn sleep(limit: Duration) -> Sleep {
     Local::with(|local| Sleep {
@@ -235,7 +235,7 @@ pub fn sleep(limit: Duration) -> Sleep {
 }
 
 impl Sleep {
-    /// Returns `true` if it was made at this place, in this run.
+    /// Returns `true` if it was made at this place in this run.
     fn is_of(&self, local: &Local) -> bool {
         self.attachment == local.attachment()
     }
@@ -257,7 +257,7 @@ impl Future for Sleep {
         Local::with(|local| match self.timer {
             _ if !self.is_of(local) => self.refuse(local.here()),
             None => {
-                // Also if the time has come: the others have a turn first.
+                // Also if the time has passed: the other tasks have a turn first.
                 let due = Due::Wake(context.waker().clone());
                 self.timer = Some(local.timers.set(self.time, due));
                 Poll::Pending
@@ -271,16 +271,16 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(timer) = self.timer {
-            // At another place it cannot be given up: then it is due, and wakes a task that does not wait any more.
+            // At another place it cannot be removed: it fires there and wakes a task that no longer waits.
             Local::try_with(|local| self.is_of(local).then(|| local.timers.give_up(timer)));
         }
     }
 }
 
-/// Waits for `future`, for at most `limit` from the call on; then it is dropped.
+/// Waits for `future`, for at most `limit` from the call on; then drops it.
 ///
-/// Tasks it has started elsewhere go on, except for calls, whose bodies are dropped too: to end tasks at all places,
-/// give a [`finish`](crate::finish) a deadline.
+/// Tasks that it has started elsewhere go on, except for calls, whose bodies are dropped too. To end tasks at all
+/// places, give a [`finish`](crate::finish) a deadline.
 ///
 /// # Errors
 /// [`DeadlinePassed`](ErrorKind::DeadlinePassed).

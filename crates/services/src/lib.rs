@@ -2,7 +2,7 @@
 //! phasers, tasks whose place is chosen, hubs.
 //!
 //! Each is a service: it has messages of its own, state at each place, and waits that end when a place dies. `table`
-//! has the list of them. They stand on the core of a place, `isles_runtime`, which knows none of them and offers them
+//! lists them. They build on the core of a place, `isles_runtime`, which knows none of them and serves them through
 //! [`isles_runtime::service`]. The façade `isles` gives each place the table of [`services`].
 
 mod aggregation;
@@ -37,5 +37,6 @@ pub use team::{
     teams_may_be_apart,
 };
 pub use window::{
-    ClosedWindow, Combine, NumberKind, OpenWindow, OwnPart, ServedMemory, Window, WindowNumber, WindowOptions,
+    ClosedWindow, Combine, NumberKind, OpenWindow, OwnPart, ServedMemory, Strided, Window, WindowNumber,
+    WindowOptions,
 };

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// The number of the end of a task whose place was chosen, on the wire.
+/// Number of the message that reports the end of a task whose place was chosen.
 pub(crate) const PLACED: HandlerId = HandlerId(12);
 
-/// Load a place knows of the tasks that it has placed; nothing before the first of them.
+/// Load of each place, as far as this place has placed tasks there; nothing before the first of them.
 pub(crate) struct PlacedTasks(RefCell<Option<LeastBusy>>);
 
 impl Service for PlacedTasks {
@@ -55,7 +55,7 @@ pub struct ChosenPlace {
 }
 
 impl ChosenPlace {
-    /// The place with the fewest tasks of those that this place has placed; it has one more from now on.
+    /// Chooses the place with the fewest of the tasks that this place has placed, and counts one more for it.
     ///
     /// If the task cannot be sent (its captures do not encode), it counts for the rest of the run: its finish ends with
     /// the error, and the place gets fewer tasks than others.
@@ -75,7 +75,7 @@ impl ChosenPlace {
         self.to
     }
 
-    /// Returns what tells the end of the task when it is dropped.
+    /// Returns a guard that reports the end of the task when dropped.
     pub fn begun(self) -> PlacedTask {
         PlacedTask(self.origin.id())
     }

@@ -351,7 +351,7 @@ mod tests {
     fn file() -> Vec<u8> {
         let mut encoder = Encoder::new(&["send", "a run"], &["bytes", "run"]);
         encoder.describe_process(Track(1), 1, "all");
-        encoder.describe_thread(Track(2), (1, 2), "place 0");
+        encoder.describe_thread(Track(2), 1, 2, "place 0");
         encoder.instant(Track(1), 0, Name(1), &[(Name(1), "threads")]);
         encoder.intern(Name(2), "finish");
         encoder.intern_source(0, "a.rs", 7);

@@ -63,19 +63,21 @@ impl Spans {
         self.topics.len() as u32
     }
 
-    /// A span of a topic that was added begins on a lane of `place`.
+    /// Begins a span of topic number `topic`, which was added, on a lane of `place`; `other` is the other place in
+    /// its name.
     pub fn begin(
         &mut self,
         encoder: &mut Encoder,
-        (place, lane): (PlaceId, u32),
+        place: PlaceId,
+        lane: u32,
         now: u64,
-        (number, other): (u32, Option<PlaceId>),
+        topic: u32,
+        other: Option<PlaceId>,
     ) {
-        let Some(topic) = self.topics.get(number as usize) else { return };
-        let name = *self.names.entry((number, other)).or_insert_with(|| {
+        let Some(Topic { name: words, has_source }) = self.topics.get(topic as usize) else { return };
+        let name = *self.names.entry((topic, other)).or_insert_with(|| {
             let name = self.free;
             self.free = Name(name.0 + 1);
-            let words = &topic.name;
             encoder.intern(name, &other.map_or(words.clone(), |other| format!("{words} {other}")));
             name
         });
@@ -87,16 +89,12 @@ impl Spans {
         }
         let lane = &mut lanes[lane as usize];
         lane.is_open = true;
-        encoder.begin_from(
-            &lane.stamp,
-            EncodedTime::new(now),
-            name,
-            topic.has_source.then_some(number as usize),
-        );
+        let source = has_source.then_some(topic as usize);
+        encoder.begin_from(&lane.stamp, EncodedTime::new(now), name, source);
     }
 
     /// Ends the span on a lane of `place`.
-    pub fn end(&mut self, encoder: &mut Encoder, (place, lane): (PlaceId, u32), now: u64) {
+    pub fn end(&mut self, encoder: &mut Encoder, place: PlaceId, lane: u32, now: u64) {
         let lane = self.lanes[place.index()].get_mut(lane as usize).filter(|lane| lane.is_open);
         if let Some(lane) = lane {
             lane.is_open = false;
@@ -107,7 +105,7 @@ impl Spans {
     /// Ends what is open at `place`.
     pub fn end_all(&mut self, encoder: &mut Encoder, place: PlaceId, now: u64) {
         for lane in 0..self.lanes[place.index()].len() as u32 {
-            self.end(encoder, (place, lane), now);
+            self.end(encoder, place, lane, now);
         }
     }
 }

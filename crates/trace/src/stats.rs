@@ -233,21 +233,21 @@ impl Stats {
         if let Some((flow, source)) = event.flows.first().zip(place) {
             let target = event.number(names::TARGET).unwrap_or_default() as u32;
             match unpaired.received.remove(flow) {
-                Some(received) => self.add_transit((source, target), event.time, received),
+                Some(received) => self.add_transit(source, target, event.time, received),
                 None => _ = unpaired.sent.insert(*flow, (source, target, event.time)),
             }
         }
         if let Some(flow) = event.last_flows.first() {
             match unpaired.sent.remove(flow) {
-                Some((source, target, sent)) => self.add_transit((source, target), sent, event.time),
+                Some((source, target, sent)) => self.add_transit(source, target, sent, event.time),
                 None => _ = unpaired.received.insert(*flow, event.time),
             }
         }
     }
 
-    fn add_transit(&mut self, pair: (u32, u32), sent: u64, received: u64) {
+    fn add_transit(&mut self, source: u32, target: u32, sent: u64, received: u64) {
         let time = i64::try_from(i128::from(received) - i128::from(sent)).unwrap_or(i64::MAX);
-        self.pairs.entry(pair).or_default().add_transit(time);
+        self.pairs.entry((source, target)).or_default().add_transit(time);
     }
 
     fn sent(&mut self, source: u32, event: &TrackEvent) {
@@ -297,7 +297,7 @@ mod tests {
         let events = [names::HOST_RUN, "working", names::SEND, names::FINISH];
         let mut encoder = Encoder::new(&events, &[names::RUN, names::TARGET, names::BYTES]);
         encoder.describe_process(Track(1), 1, "places");
-        encoder.describe_thread(Track(2), (1, 2), "place 0");
+        encoder.describe_thread(Track(2), 1, 2, "place 0");
         encoder.describe_part(Track(3), Track(1), "calls of place 0");
         encoder.instant(Track(1), 0, Name(0), &[(Name(0), "threads")]);
         let (own, calls) = (EventPrefix::new(Track(2)), EventPrefix::new(Track(3)));

@@ -1,10 +1,9 @@
-//! How far off the predicted time and energy of a run may be, by the errors that the chip's file states.
+//! Error bands of the predicted time and energy of a run, from the errors stated in the chip file.
 //!
-//! A rule and no statistics, said in `docs/chip/validation.md`: everything that places did is off by the widest error
-//! of the constants that it rests on, all to one side, and waiting ends when others are done. A constant whose error
-//! nobody knows counts as off by a factor of two, and is named; so is what no error is about. It is known when the run
-//! is over, from what the report says. Invariant: a figure that was predicted lies in
-//! its band.
+//! The rule, explained in `docs/chip/validation.md`, is not statistics: each category of time is off by the widest
+//! error of the constants that it depends on, all in the same direction, and waiting ends when others are done. A
+//! constant with an unknown error counts as off by a factor of two and is listed, as are influences that no error
+//! covers. The bands are computed from the report after the run. Invariant: a predicted figure is within its band.
 
 use crate::energy::{Energy, ModelEnergy};
 use crate::report::{Report, TIME_CATEGORIES, TimeCategory};
@@ -16,15 +15,13 @@ use std::fmt;
 /// Page that explains the rule.
 pub(crate) const PAGE: &str = "docs/chip/validation.md#how-far-off-a-prediction-is";
 
-/// The instructions of a protocol, and those of a poll, are estimates of ours, and what stands in the file for them
-/// has this error, too.
+/// Error of the instructions of a protocol and of a poll, which are our estimates.
 const INSTRUCTIONS: ErrorFactor = ErrorFactor { least: 0.5, most: 2.0 };
 
-/// Error of a constant for which no error is stated: missing knowledge must not look better than a stated error.
+/// Error of a constant without a stated error, so that missing knowledge does not look better than a stated error.
 const UNKNOWN: ErrorFactor = ErrorFactor { least: 0.5, most: 2.0 };
 
-/// Entries with the cost of a message buffer's line; below, those of private memory's lines and of accesses to shared
-/// memory.
+/// Keys of the costs of lines of message buffers; below, of private memory and of shared memory.
 const BUFFERS: [&str; 2] = ["buffer_line", "buffer_word"];
 const FETCHED: [&str; 2] = ["memory_cached", "second_cache"];
 const SHARED: [&str; 6] =
@@ -33,26 +30,26 @@ const SHARED: [&str; 6] =
 /// Ranges in which the true time and energy of a run may fall.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bands {
-    /// Of the predicted time.
+    /// Range of the predicted time.
     pub time: [Picoseconds; 2],
     /// Range of the energy and the mean power; `None` if no power is published.
     pub energy: Option<EnergyBands>,
     /// Constants without a stated error, which count as off by a factor of two.
     pub unknown: Vec<String>,
-    /// Influences that no stated error covers, in words.
+    /// Influences that no stated error covers, as text.
     pub besides: Vec<String>,
 }
 
 /// Ranges in which the true energy and power of a run may fall, by any of its power models.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EnergyBands {
-    /// In joules, if the time is off as well.
+    /// Energy in joules, with the error of the time included.
     pub joules: [f64; 2],
-    /// The mean power in watts.
+    /// Mean power in watts.
     pub watts: [f64; 2],
 }
 
-/// Range of factors by which a value may be off.
+/// Range of the factor between the true and the stated value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ErrorFactor {
     least: f64,
@@ -62,7 +59,7 @@ struct ErrorFactor {
 impl ErrorFactor {
     const EXACT: ErrorFactor = ErrorFactor { least: 1.0, most: 1.0 };
 
-    /// None if nobody knows it, or it is no share of the value.
+    /// Returns the range of factors; `None` if the error is unknown or not relative.
     fn of(band: Band) -> Option<ErrorFactor> {
         match band {
             Band::Exact => Some(ErrorFactor::EXACT),
@@ -81,7 +78,7 @@ impl ErrorFactor {
 }
 
 impl Bands {
-    /// Of a run on `chip`.
+    /// Returns the bands of a run on `chip`.
     pub fn of(chip: &Chip, report: &Report) -> Bands {
         let mut causes = ErrorCauses { unknown: Vec::new(), besides: beyond_errors(report) };
         let share = of_time(chip, report, &mut causes);
@@ -99,7 +96,7 @@ struct ErrorCauses {
     besides: Vec<String>,
 }
 
-/// Returns the things the run depends on that no error of the chip's file covers.
+/// Returns the influences on the run that no error of the chip file covers.
 fn beyond_errors(report: &Report) -> Vec<String> {
     let assumes_power = report.energy.as_ref().is_some_and(|energy| !energy.assumed.is_empty());
     let all = [
@@ -113,7 +110,7 @@ fn beyond_errors(report: &Report) -> Vec<String> {
     all.into_iter().filter(|(_, is_so)| *is_so).map(|(what, _)| what.to_owned()).collect()
 }
 
-/// Of all that places did, by how much of it each category is.
+/// Returns the error of the time: the errors of the categories, weighted by their times.
 fn of_time(chip: &Chip, report: &Report, causes: &mut ErrorCauses) -> ErrorFactor {
     let (mut all, mut sum) = (0.0, ErrorFactor { least: 0.0, most: 0.0 });
     for (category, _) in TIME_CATEGORIES {
@@ -129,12 +126,12 @@ fn of_time(chip: &Chip, report: &Report, causes: &mut ErrorCauses) -> ErrorFacto
     if all > 0.0 { ErrorFactor { least: sum.least / all, most: sum.most / all } } else { ErrorFactor::EXACT }
 }
 
-/// Picoseconds of all places.
+/// Returns the picoseconds of all places in a category.
 fn spent(report: &Report, category: TimeCategory) -> u128 {
     report.ledgers.iter().map(|ledger| u128::from(ledger.time(category).0)).sum()
 }
 
-/// The widest error of what a category of time rests on; none for what ends when others are done.
+/// Returns the widest error of the constants that a category of time depends on; `None` for waiting.
 fn of_category(
     chip: &Chip,
     report: &Report,
@@ -163,16 +160,16 @@ fn of_category(
     })
 }
 
-/// Returns the rest of `path` within the entry `name` of a table, in quotation marks unless it is just letters.
+/// Returns the rest of `path` within the entry `name` of a table; the name may be quoted.
 fn within<'a>(path: &'a str, table: &str, name: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(table)?.strip_prefix('.')?;
     let quoted = || rest.strip_prefix('"')?.strip_prefix(name)?.strip_prefix('"');
     rest.strip_prefix(name).or_else(quoted)?.strip_prefix('.')
 }
 
-/// The widest of the errors of some constants; those of which none is known are named.
+/// Returns the widest error of some constants, and adds those with an unknown error to `causes`.
 ///
-/// `name` gives what a constant is called, from its path, if it is one of them.
+/// `name` returns the name of a constant from its path, if it is one of them.
 fn widest(chip: &Chip, causes: &mut ErrorCauses, name: impl Fn(&str) -> Option<&str>) -> ErrorFactor {
     let mut all = ErrorFactor::EXACT;
     for constant in chip.constants() {
@@ -188,7 +185,7 @@ fn widest(chip: &Chip, causes: &mut ErrorCauses, name: impl Fn(&str) -> Option<&
     all
 }
 
-/// From the model that says least to the one that says most, each with the widest error of its coefficients.
+/// Returns the range from the lowest to the highest model, each with the widest error of its coefficients.
 fn of_energy(
     chip: &Chip,
     energy: &Energy,

@@ -1,4 +1,4 @@
-//! What a program hears when it asks for other rates of cores.
+//! Results and errors of requests to change clocks and voltages.
 
 use isles_chip::governor::{GovernorError, Policy};
 use isles_chip::quantity::{Microvolts, Picoseconds};
@@ -6,12 +6,12 @@ use isles_chip::supply::SupplyError;
 use std::fmt;
 use std::time::Duration;
 
-/// A change that was asked for, by the clock of the chip.
+/// A requested change, in chip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockChange {
     /// Start of the change: at once, or when the controller has completed earlier requests.
     pub start: Duration,
-    /// Time from which rate and voltage are those asked for.
+    /// Time from which the requested rate and voltage apply.
     pub end: Duration,
 }
 
@@ -31,44 +31,44 @@ impl ClockChange {
 pub enum ClockError {
     /// The clocks of this chip cannot be divided.
     Fixed,
-    /// There is no such divider, or no voltage for it.
+    /// The divider does not exist, or has no voltage.
     Divider {
-        /// Divider asked for.
+        /// Requested divider.
         asked: u32,
         /// The least divider: the fastest clock.
         least: u32,
         /// The greatest divider.
         most: u32,
     },
-    /// The present voltage does not carry that rate; ask for it with the supply.
+    /// The present voltage is too low for that rate; change the supply instead.
     VoltageTooLow {
-        /// Divider asked for.
+        /// Requested divider.
         divider: u32,
     },
-    /// There is no such voltage.
+    /// The voltage is out of range.
     Voltage {
-        /// Voltage asked for.
+        /// Requested voltage.
         asked: Microvolts,
         /// The lowest voltage of a supply.
         least: Microvolts,
         /// The highest.
         most: Microvolts,
     },
-    /// The voltage does not carry the fastest clock of the supply; divide clocks first.
+    /// The voltage is too low for the fastest clock of the supply; divide the clocks first.
     ClocksTooFast {
-        /// Voltage asked for.
+        /// Requested voltage.
         asked: Microvolts,
     },
     /// The policy cannot govern this run.
     Governor(GovernorError),
-    /// A governor governs the whole chip, so a supply can have none of its own.
+    /// The whole chip has a governor, so a supply cannot have its own.
     ChipGoverned {
         /// Policy of the chip's governor.
         policy: Policy,
     },
-    /// A change of the supply is under way; ask again then.
+    /// A change of the supply is in progress; retry when it has ended.
     UnderWay {
-        /// End of that change, by the clock of the chip.
+        /// End of that change, in chip time.
         until: Duration,
     },
 }
@@ -129,7 +129,7 @@ fn volts(voltage: &Microvolts) -> f64 {
     f64::from(voltage.0) / 1e6
 }
 
-/// The first time of a clock of nanoseconds that is not before `time`.
+/// Converts `time` to a duration, rounded up to nanoseconds.
 fn duration(time: Picoseconds) -> Duration {
     Duration::from_nanos(time.0.div_ceil(1_000))
 }

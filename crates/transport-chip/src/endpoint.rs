@@ -1,8 +1,8 @@
-//! One place's attachment to a modelled chip.
+//! The endpoint of a place on a modelled chip.
 //!
-//! It also watches over the calling rules of [`Endpoint`]: what a real transport would answer with a crash or
-//! a silent error is an assertion here. It never blocks. It offers no words: a read-modify-write at a distance would
-//! happen in the order of turns and not of time.
+//! It also checks the calling rules of [`Endpoint`]: violations that crash a real transport, or go unnoticed there, are
+//! assertions here. It never blocks. It offers no shared memory, because a remote read-modify-write would take effect
+//! in the order of turns and not of time.
 
 use crate::protocol::inbox::{Content, MessageContent, ReceivedMessage};
 use crate::protocol::{Outgoing, OutgoingMulticast};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Most arrivals of one call of `progress`.
+/// Maximum number of arrivals in one call of `progress`.
 const BATCH: usize = 64;
 
 /// Longest block: a fifth of the private memory of an SCC core as it was configured (320 MB).
@@ -30,7 +30,7 @@ const BLOCK_BYTES_MAX: usize = 64 << 20;
 
 /// The endpoint of one place of a [`ChipWorld`](crate::ChipWorld).
 ///
-/// Once its place is killed it is cut off: sends answer [`SendError::DeadPlace`], nothing arrives.
+/// Once its place is killed, sends return [`SendError::DeadPlace`], and nothing arrives.
 pub struct ChipEndpoint {
     here: PlaceId,
     shared: Rc<WorldShared>,
@@ -54,7 +54,7 @@ impl ChipEndpoint {
     }
 }
 
-/// Delivers a message; returns the memory that it lay in, if that is the world's.
+/// Delivers a message; returns its buffer if that belongs to the world's pool.
 fn deliver_message(message: ReceivedMessage, deliver: &mut dyn FnMut(Arrival<'_>)) -> Option<Content> {
     let ReceivedMessage { source, class, handler, content, .. } = message;
     let mut hand = |body| deliver(Arrival::Message(Message { source, class, handler, body }));
@@ -89,7 +89,7 @@ impl Endpoint for ChipEndpoint {
         }
     }
 
-    /// All places take turns in one thread, whatever the chip has.
+    /// Returns `true`: all places take turns in one thread.
     fn shares_processors(&self) -> bool {
         true
     }
@@ -105,7 +105,7 @@ impl Endpoint for ChipEndpoint {
         let mut state = self.state();
         self.check_send(to, room, state.protocol.message_bytes_max(class))?;
         let out = Outgoing { from: self.here, to, class, handler };
-        // Room for the least message first: a full ring is found before anything is encoded.
+        // Check for room for an empty message first, so that a full ring is found before anything is encoded.
         let is_any_length = state.admit(&out, room)?;
         let mut content = state.take_buffer(room);
         drop(state);
@@ -180,7 +180,7 @@ impl Endpoint for ChipEndpoint {
         delivered
     }
 
-    /// Not offered: messages are taken by `progress` alone.
+    /// Not offered: messages are taken by `progress` only.
     fn take_next(
         &self,
         _from: PlaceId,
@@ -212,12 +212,12 @@ impl Endpoint for ChipEndpoint {
         self.state().is_dead(self.here, place)
     }
 
-    /// No core says why it is dead.
+    /// Returns [`Death::Ended`] for a dead place, because a core gives no reason.
     fn death(&self, place: PlaceId) -> Option<Death> {
         self.is_dead(place).then_some(Death::Ended)
     }
 
-    /// The watchdog of the chip tells it, as it tells any death.
+    /// Kills the place; the chip's watchdog reports it as any other death.
     fn declare_dead(&self, place: PlaceId) {
         self.state().kill(place);
     }
@@ -230,7 +230,7 @@ impl Endpoint for ChipEndpoint {
         Some(self)
     }
 
-    /// Only a trace draws spans, which is begun before a place asks.
+    /// Returns a sink only if the run is traced; a trace starts before any place asks.
     fn span_sink(&self) -> Option<&dyn SpanSink> {
         let is_traced =
             self.state().cores.recorder.as_ref().is_some_and(|recorder| recorder.trace_writer.is_some());
@@ -298,6 +298,6 @@ impl SpanSink for ChipEndpoint {
         }
     }
 
-    /// A trace of a chip draws no counters.
+    /// Does nothing: a trace of a chip has no counters.
     fn add_count(&self, _: &'static str, _: u64) {}
 }

@@ -1,8 +1,8 @@
-//! The governor of a run: what it sees of the cores, and how its orders are carried out.
+//! The governor of a run: its observations of the cores, and its orders.
 //!
-//! A governor stands beside the cores and costs them nothing; voltages it asks of the same controller as programs do.
-//! It is asked whenever the run has passed the end of an interval, before the turn that follows, so it knows what has
-//! happened until then and, of a core that has run ahead, a little more.
+//! A governor runs beside the cores and costs them nothing; it uses the same voltage controller as programs do. It is
+//! asked once the run has passed the end of an interval, before the next turn, so it knows everything until then and
+//! slightly more of a core that has run ahead.
 
 use crate::cores::Cores;
 use crate::report::{Ledger, TimeCategory};
@@ -16,12 +16,12 @@ struct CoreSample {
     time: Picoseconds,
     computed: u64,
     moved: u64,
-    /// Thousandths of its time in which it computed, and moved, between the last two looks.
+    /// Thousandths of its time in which it computed, and moved data, between the last two samples.
     shares: [u32; 2],
 }
 
 impl CoreSample {
-    /// A look at a core with that ledger at `time`, after this one.
+    /// Returns the next sample of a core with `ledger` at `time`.
     fn next(&self, ledger: &Ledger, time: Picoseconds) -> CoreSample {
         let computed = ledger.time(TimeCategory::Working).0 + ledger.time(TimeCategory::Measured).0;
         let moving = [TimeCategory::Handling, TimeCategory::Copying, TimeCategory::Fetching];
@@ -37,17 +37,18 @@ impl CoreSample {
     }
 }
 
-/// A governor at work.
+/// A governor with its state in a run.
 pub(crate) struct GovernorState {
     governor: Governor,
-    /// The only voltage domain that it governs; all without.
+    /// The only voltage domain that it governs; `None` for all.
     only: Option<usize>,
     due: Picoseconds,
     looks: Vec<CoreSample>,
 }
 
 impl GovernorState {
-    /// A governor for `places` places, from the beginning on; `None` for a policy that never changes a clock.
+    /// Makes the state of a governor for `places` places from the start; `None` for a policy that never changes a
+    /// clock.
     pub(crate) fn new(governor: Governor, places: usize) -> Option<GovernorState> {
         (!governor.is_fixed()).then(|| GovernorState {
             governor,
@@ -57,8 +58,8 @@ impl GovernorState {
         })
     }
 
-    /// The same from `present` on, for `only` one voltage domain if one is named: what cores did before counts for
-    /// nothing.
+    /// As [`GovernorState::new`], from `present` on, for `only` one voltage domain if given; earlier activity is
+    /// ignored.
     pub(crate) fn begun_at(
         governor: Governor,
         only: Option<usize>,
@@ -76,26 +77,24 @@ impl GovernorState {
         Some(state)
     }
 
-    /// The only voltage domain that it governs; all of them without.
+    /// Returns the only voltage domain that it governs; `None` for all.
     pub(crate) fn only(&self) -> Option<usize> {
         self.only
     }
 
-    /// Returns the time at which it is to be asked next.
+    /// Returns the time of the next decision.
     pub(crate) fn due(&self) -> Picoseconds {
         self.due
     }
 
-    /// Returns `true` if the clocks of a domain belong to the governor, so that requests of places have no effect; a
-    /// cap would not hold otherwise.
+    /// Returns `true` if only the governor may change the clocks of a domain, because it enforces a cap.
     pub(crate) fn owns_clocks(&self, domain: usize) -> bool {
         matches!(self.governor, Governor::Capped(_)) && self.only.is_none_or(|only| only == domain)
     }
 
-    /// Asks the governor for the interval that has ended; `record` hears of every order that is carried out, with its
-    /// time.
+    /// Asks the governor at the end of an interval; `record` gets each executed order with its time.
     pub(crate) fn ask(&mut self, cores: &mut Cores, mut record: impl FnMut(Picoseconds, Order)) {
-        // What was drawn until now was drawn before anything changes.
+        // Sample the energy until now before anything changes.
         cores.sample_until(self.due);
         let observed = self.observe(cores);
         for order in self.governor.decide(&observed) {
@@ -120,7 +119,7 @@ impl GovernorState {
     }
 }
 
-/// Returns the combined observation of each domain's places: the shares of its busiest place and the means of all.
+/// Returns the observation of each domain: the load of its busiest place, and the means of all its places.
 fn of_domains(shares: impl Iterator<Item = (usize, [u32; 2])>, domains: usize) -> Vec<Observation> {
     let mut observed = vec![Observation::default(); domains];
     let mut counts = vec![0; domains];

@@ -1,28 +1,27 @@
-//! What a place does while it waits for a message.
+//! Idle policies: what a place does while it waits for a message.
 //!
-//! The protocols look for messages again and again, which draws most of what computing does. A place may also halt
-//! between two looks: that draws little, and what comes meanwhile waits for the next look. Nobody has published what it
-//! costs a core of the SCC to halt and to wake; here it costs nothing. Invariant: a place looks at least once before it
-//! takes its next turn.
+//! The protocols poll, which draws almost as much power as computing. A place may also halt between polls: that draws
+//! little, but arrivals wait for the next poll. The cost of halting and waking a core of the SCC is unpublished; here
+//! it is zero. Invariant: a place polls at least once before its next turn.
 
 use isles_chip::quantity::Picoseconds;
 use std::fmt;
 use std::str::FromStr;
 
-/// Behaviour of a place while it waits.
+/// Behaviour of a waiting place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IdlePolicy {
-    /// It looks, without a pause.
+    /// Polls continuously.
     #[default]
     Poll,
-    /// Halts for this time before each look.
+    /// Halts for this time before each poll.
     Nap(Picoseconds),
 }
 
-/// The longest nap: a second. Beyond that a run would look as if it stood still.
+/// Longest nap: a second. With longer ones a run would seem to stall.
 const NAP_MAX: Picoseconds = Picoseconds(1_000_000_000_000);
 
-/// Valid idle policies, for messages.
+/// Valid idle policies, for error texts.
 const RESTS: &str = "poll, or nap:TIME with a time up to a second, such as nap:100us";
 
 impl FromStr for IdlePolicy {
@@ -41,7 +40,7 @@ impl fmt::Display for IdlePolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             IdlePolicy::Poll => f.write_str("poll"),
-            // As it is written by who asks for it.
+            // In the form that `from_str` reads.
             IdlePolicy::Nap(length) => {
                 write!(f, "nap:{}", length.to_string().replace(' ', "").replace('µ', "u"))
             }
@@ -50,12 +49,12 @@ impl fmt::Display for IdlePolicy {
 }
 
 impl IdlePolicy {
-    /// Returns the start of the look that finds an arrival at `time`, for a place that has waited since `now`, if a
-    /// look takes `look`.
+    /// Returns the start of the poll that finds an arrival at `time`, for a place that has waited since `now`, if a
+    /// poll takes `look`.
     pub(crate) fn first_look(self, now: Picoseconds, time: Picoseconds, look: Picoseconds) -> Picoseconds {
         let wait = time.0.saturating_sub(now.0);
         match self {
-            // At least one more: what had come before it waited it has looked at.
+            // At least one more poll, because earlier arrivals were seen before the wait.
             IdlePolicy::Poll => now + look * wait.div_ceil(look.0).max(1),
             IdlePolicy::Nap(nap) => {
                 let naps = (wait + look.0).div_ceil(nap.0 + look.0).max(1);
@@ -98,7 +97,7 @@ mod tests {
     #[test]
     fn a_nap_comes_before_each_look() {
         let nap = IdlePolicy::Nap(Picoseconds(90));
-        // Looks begin at 190, 290, 390 and take 10.
+        // Polls start at 190, 290, 390 and take 10.
         assert_eq!([0, 100, 190, 191, 290, 291].map(|time| look(nap, time)), [190, 190, 190, 290, 290, 390]);
         for (wait, halted) in
             [(0, 0), (50, 50), (90, 90), (95, 90), (100, 90), (150, 140), (190, 180), (290, 270)]

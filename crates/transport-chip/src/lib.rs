@@ -1,12 +1,13 @@
 //! Places on the cores of a modelled chip.
 //!
-//! All places run in one thread. Each has the clock of its core, and every operation of the core (computing, writing
-//! and reading lines of message buffers, polling) moves that clock. A driver gives the next turn to the place whose
-//! clock is least, so whatever can arrive at it has been sent. The protocol by which messages cross the chip is
-//! written against the operations of a core and knows nothing of turns.
+//! All places run in one thread. Each has the clock of its core, and every operation of the core (computing, accessing
+//! lines of message buffers, polling) advances that clock. A driver gives the next turn to the place whose clock is
+//! least, so everything that can arrive there has already been sent. Message protocols are written in terms of the
+//! operations of a core and know nothing of turns.
 //!
-//! It runs nothing by itself: a driver asks the [`ChipWorld`] who is next. Time and cost come out; what arrives, and in
-//! which order from one place to another, does not depend on them. Read on in `docs/design/chip-time.md`.
+//! The crate runs nothing by itself: a driver asks the [`ChipWorld`] for the next place. The results are times and
+//! costs; the contents of messages, and their order between two places, do not depend on them.
+//! `docs/design/chip-time.md` has the details.
 
 #![forbid(unsafe_code)]
 

@@ -1,25 +1,24 @@
-//! Half a ping-pong between two places of a modelled chip, by protocol: without a runtime, so what it takes is the
-//! protocol's.
+//! Half a ping-pong between two places of a modelled chip, without a runtime, to time a protocol alone.
 //!
-//! `isles repro` compares it with what was published of their originals. It knows nothing of that.
-//! Invariant: one ball is under way.
+//! `isles repro` compares it with published figures of the original protocols. Invariant: one message is in flight.
 
 use crate::{ChipEndpoint, ChipWorld, Costs, Protocol, TurnOutcome, WorldError};
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use std::time::Duration;
 
-/// Rounds whose mean is taken.
+/// Number of rounds, whose mean is taken.
 const ROUNDS: u32 = 20;
 
-/// Returns half a round of `bytes` bytes between the first place and `other`, with `places` places in all; the others
-/// wait.
+/// Returns half the round-trip time of `bytes` bytes between the first place and `other`, with `places` places in
+/// total; the others wait.
 ///
 /// # Errors
-/// [`WorldError`]: the chip does not support the protocol, or not with that many places.
+/// [`WorldError`]: the chip does not support the protocol with that many places.
 pub fn half_ping_pong(
     costs: Costs,
     protocol: Protocol,
-    (other, places): (PlaceId, u32),
+    other: PlaceId,
+    places: u32,
     bytes: usize,
 ) -> Result<Duration, WorldError> {
     assert!((1..places).contains(&other.0), "{other} does not play with itself or does not exist");
@@ -86,7 +85,7 @@ mod tests {
         let costs = Costs::of(&isles_chip::Chip::find("scc").unwrap()).unwrap();
         for protocol in Protocol::OF_BUFFERS {
             let time =
-                |other, bytes| half_ping_pong(costs.clone(), protocol, (PlaceId(other), 48), bytes).unwrap();
+                |other, bytes| half_ping_pong(costs.clone(), protocol, PlaceId(other), 48, bytes).unwrap();
             let (near, far, long) = (time(1, 100), time(47, 100), time(1, 10_000));
             assert!(near.max(far) < long, "{protocol}: {near:?} {far:?} {long:?}");
         }
@@ -100,7 +99,7 @@ mod tests {
                 [1, places - 1].into_iter().flat_map(|other| LENGTHS.map(|bytes| (other, bytes)))
             {
                 let time = |protocol| {
-                    half_ping_pong(costs.clone(), protocol, (PlaceId(other), places), bytes).unwrap()
+                    half_ping_pong(costs.clone(), protocol, PlaceId(other), places, bytes).unwrap()
                 };
                 let ours = time(Protocol::Doorbell);
                 for protocol in Protocol::OF_BUFFERS {
@@ -114,6 +113,6 @@ mod tests {
         }
     }
 
-    /// On both sides of what a cell, a line, a ring and a slot hold.
+    /// Lengths on both sides of the capacity of a cell, a line, a ring and a slot.
     const LENGTHS: [usize; 14] = [0, 8, 24, 25, 32, 64, 100, 256, 513, 800, 1_024, 1_500, 2_048, 4_096];
 }

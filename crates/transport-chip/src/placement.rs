@@ -1,8 +1,8 @@
-//! Which place runs on which core: what can be asked for, and what comes of it on a chip.
+//! Placement of places on cores: the request, and the resulting map.
 //!
-//! A [`Placement`] is a wish, as it is written on a command line; a [`CoreMap`] is what it means for a number of places
-//! on one chip; a [`PlacementError`] says in one line what is allowed. It knows neither time nor messages. Invariants:
-//! the text of a placement reads as the same placement; each place has a core of its own, and that core is on the chip.
+//! A [`Placement`] is a request, as written on a command line; a [`CoreMap`] is its result for a number of places on
+//! one chip; a [`PlacementError`] says in one line what is allowed. Invariants: parsing the text of a placement returns
+//! the same placement; each place has a core of its own on the chip.
 
 use isles_chip::topology::{CoreId, Topology};
 use isles_transport::{CoreList, CoreListError, PlaceId};
@@ -45,15 +45,15 @@ impl fmt::Display for Placement {
 }
 
 impl Placement {
-    /// On the cores of these ranges, in their order. An empty range is none.
+    /// Makes a placement on the cores of these ranges, in order. An empty range has no cores.
     ///
     /// # Errors
-    /// A core is there twice, or there is no core at all.
+    /// A core is repeated, or there is no core at all.
     pub fn on(ranges: impl IntoIterator<Item = RangeInclusive<u32>>) -> Result<Placement, PlacementError> {
         Ok(Placement::Listed(CoreList::of(ranges)?))
     }
 
-    /// The most places that it has cores for, on a chip that has them.
+    /// Returns the maximum number of places on a chip with these cores.
     pub fn places_max(&self, topology: &Topology) -> u32 {
         match self {
             Placement::Linear | Placement::Spread => topology.cores(),
@@ -87,17 +87,17 @@ impl Placement {
     }
 }
 
-/// Error of a placement. As a text it names what is allowed.
+/// Error of a placement; its text says what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementError {
-    /// It is none of the names, nor a list.
+    /// The text is neither a known name nor a list.
     Unreadable,
     /// A core is listed more than once.
     Duplicate {
         /// Number of the core.
         core: u32,
     },
-    /// A core is listed that the chip does not have.
+    /// A listed core does not exist on the chip.
     NoCore {
         /// Number of the core.
         core: u32,
@@ -139,7 +139,7 @@ impl fmt::Display for PlacementError {
 
 impl std::error::Error for PlacementError {}
 
-/// The core of each place of a run: none is there twice, and all of them are on one chip.
+/// The core of each place of a run: distinct cores of one chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreMap {
     cores: Vec<CoreId>,
@@ -158,7 +158,7 @@ impl CoreMap {
         CoreMap { cores, places }
     }
 
-    /// The core of each place.
+    /// Returns the core of each place.
     pub fn cores(&self) -> &[CoreId] {
         &self.cores
     }
@@ -173,13 +173,13 @@ impl CoreMap {
         self.cores.len() as u32
     }
 
-    /// The number of the core of `place`.
+    /// Returns the number of the core of `place`.
     #[inline]
     pub(crate) fn core(&self, place: PlaceId) -> usize {
         self.cores[place.index()].0 as usize
     }
 
-    /// The place on a core of that number, if there is one.
+    /// Returns the place on core number `core`, if there is one.
     #[inline]
     pub(crate) fn place(&self, core: usize) -> Option<PlaceId> {
         self.places[core]

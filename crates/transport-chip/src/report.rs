@@ -1,4 +1,4 @@
-//! What a run on a chip came to: times, ledgers, changes of gears, and what crossed each link and between places.
+//! Report of a run on a chip: times, ledgers, changes of gears, and the traffic on links and between places.
 
 use crate::cores::LineTraffic;
 use crate::demand::undeclared::UndeclaredRegion;
@@ -14,25 +14,25 @@ use std::fmt;
 /// Category of a core's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeCategory {
-    /// Work declared by the program with `work`, within the core and its first cache.
+    /// Work declared by the program with `work`, within the core and its first-level cache.
     Working,
-    /// Lines of private memory that this work wanted, out of the second cache or from behind a controller.
+    /// Lines of private memory for this work, from the second-level cache or a memory controller.
     Fetching,
     /// Instructions of the message protocol.
     Handling,
     /// Moving lines between private memory and message buffers, and bytes of shared memory.
     Copying,
-    /// Looking for messages, in a turn.
+    /// Polling for messages, in a turn.
     Polling,
-    /// Looking for messages, for as long as there were none.
+    /// Polling for messages while there were none.
     Waiting,
-    /// Halted, between two looks for messages.
+    /// Halted between polls for messages.
     Sleeping,
-    /// Program time measured on the host, see [`ChipWorld::charge`](crate::ChipWorld::charge).
+    /// Program time measured on the host; see [`ChipWorld::charge`](crate::ChipWorld::charge).
     Measured,
 }
 
-/// All of them, in the order of a ledger.
+/// All categories, in the order of a ledger.
 pub(crate) const TIME_CATEGORIES: [(TimeCategory, &str); 8] = [
     (TimeCategory::Working, "working"),
     (TimeCategory::Fetching, "fetching"),
@@ -44,23 +44,23 @@ pub(crate) const TIME_CATEGORIES: [(TimeCategory, &str); 8] = [
     (TimeCategory::Measured, "measured"),
 ];
 
-/// Time by category; the sum is all the time that has passed.
+/// Time of a core by category; the sum is the elapsed time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger([u64; TIME_CATEGORIES.len()]);
 
 impl Ledger {
-    /// The time of `category`.
+    /// Returns the time of `category`.
     pub fn time(&self, category: TimeCategory) -> Picoseconds {
         Picoseconds(self.0[category as usize])
     }
 
-    /// The time in which the core did something for the program or its messages: all but polling, waiting and sleeping.
+    /// Returns the busy time of the core: everything but polling, waiting and sleeping.
     pub fn busy(&self) -> Picoseconds {
         let idle = [TimeCategory::Polling, TimeCategory::Waiting, TimeCategory::Sleeping];
         Picoseconds(self.total().0 - idle.iter().map(|category| self.time(*category).0).sum::<u64>())
     }
 
-    /// All time.
+    /// Returns the total time.
     pub fn total(&self) -> Picoseconds {
         Picoseconds(self.0.iter().sum())
     }
@@ -71,32 +71,32 @@ impl Ledger {
     }
 }
 
-/// Changes of rates and voltages that were asked for.
+/// Numbers of changes of rates and voltages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GearChanges {
-    /// Of the rate of a frequency domain.
+    /// Changes of the rate of a frequency domain.
     pub rates: u64,
-    /// Of the voltage of a voltage domain.
+    /// Changes of the voltage of a voltage domain.
     pub voltages: u64,
 }
 
-/// Files that programs have read and written.
+/// File accesses of programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTraffic {
     /// Number of reads.
     pub reads: u64,
     /// Number of writes.
     pub writes: u64,
-    /// Of those that were read, how many the server had not in its memory.
+    /// Number of reads that missed the server's memory.
     pub cold: u64,
-    /// The bytes of all.
+    /// Total number of bytes.
     pub bytes: u64,
     /// Total time that places waited for files.
     pub waited: Picoseconds,
 }
 
 impl FileTraffic {
-    /// Returns the rate at which the server has served a waiting place, in bytes a second; `None` if nobody waited.
+    /// Returns the rate at which the server has served waiting places, in bytes per second; `None` if no place waited.
     pub fn rate(&self) -> Option<f64> {
         (self.waited.0 > 0).then(|| self.bytes as f64 * 1e12 / self.waited.0 as f64)
     }
@@ -114,46 +114,46 @@ impl fmt::Display for FileTraffic {
     }
 }
 
-/// Report of a run on the chip until some time.
+/// Report of a run on a chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The time at the core of the first place.
+    /// Time at the core of the first place.
     pub time: Picoseconds,
-    /// Messages taken in.
+    /// Number of messages received.
     pub messages: u64,
-    /// Their bytes, without headers.
+    /// Bytes of these messages, without headers.
     pub bytes: u64,
     /// Lines of message buffers written and read.
     pub lines: LineTraffic,
-    /// `true` if programs have declared operations by class, whose cost is the chip file's.
+    /// `true` if programs have declared operations by class, with costs from the chip file.
     pub by_class: bool,
-    /// Lines of private memory that came from behind a controller, by what programs have said of their work.
+    /// Lines of private memory fetched from controllers, by the declared work.
     pub fetched: u64,
     /// Busy time of each memory controller, by its number; empty if none was ever busy.
     pub controllers: Vec<Picoseconds>,
-    /// `true` if places have wanted more of a memory controller than it has.
+    /// `true` if a memory controller was ever saturated.
     pub is_memory_crowded: bool,
-    /// Files that programs have read and written.
+    /// File accesses of programs.
     pub files: FileTraffic,
-    /// Flits that passed a link, counted for each link.
+    /// Flits times links that they crossed.
     pub flit_hops: u64,
-    /// All events; how many there were, and whether another run had the same.
+    /// Digest and number of all events, to compare runs.
     pub digest: Digest,
     /// The core of each place.
     pub cores: Vec<CoreId>,
-    /// Time by category, of each place until its own clock.
+    /// Time of each place by category, until its own clock.
     pub ledgers: Vec<Ledger>,
     /// Changes of rates and voltages.
     pub shifts: GearChanges,
     /// Reads of shared memory that missed a write; `None` if no place has shared memory.
     pub stale: Option<Stale>,
-    /// First line of the program that lets the model guess which region a step walks; `None` if all are declared.
+    /// First line of the program with steps that may walk an undeclared region; `None` if there is none.
     pub undeclared_region: Option<UndeclaredRegion>,
     /// Energy drawn by the chip; `None` if its power is not published.
     pub energy: Option<Energy>,
 }
 
-/// Memory controllers that a report lists.
+/// Maximum number of memory controllers that a report lists.
 const CONTROLLERS_LISTED_MAX: usize = 16;
 
 impl fmt::Display for Report {
@@ -176,7 +176,7 @@ impl fmt::Display for Report {
         writeln!(f, "cores           {}", shares.join(", "))?;
         writeln!(f, "events          {}", digest.events())?;
         writeln!(f, "digest          {digest}")?;
-        // Of thousands, each node's own, nobody reads a list.
+        // A list of thousands, one for each node, would be unreadable.
         let busy = self.controllers.iter().map(|busy| busy.0 as f64 / time.0.max(1) as f64 * 100.0);
         if (1..=CONTROLLERS_LISTED_MAX).contains(&self.controllers.len()) {
             let busy: Vec<String> = busy.map(|percent| format!("{percent:.1} %")).collect();
@@ -207,32 +207,32 @@ impl fmt::Display for Report {
 pub struct LinkLoad {
     /// The link.
     pub link: Link,
-    /// Stops at which the link begins and ends.
+    /// Start and end of the link.
     pub ends: (LinkEnd, LinkEnd),
-    /// Flits that have passed.
+    /// Number of flits that crossed the link.
     pub flits: u64,
     /// Time during which the link carried them.
     pub busy: Picoseconds,
-    /// The same as a share of the run, from its start to the latest clock of a place.
+    /// Busy time as a fraction of the run, from its start to the latest clock of a place.
     pub utilisation: f64,
 }
 
-/// Messages from one place to another, as far as the receiver has taken them in.
+/// Messages from one place to another that the receiver has taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// The sender.
     pub source: PlaceId,
     /// The receiver.
     pub target: PlaceId,
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Their bytes, without headers.
+    /// Bytes of these messages, without headers.
     pub bytes: u64,
 }
 
-/// The counts of the pairs of places that have exchanged anything.
+/// Counts of messages and bytes for each pair of places that have exchanged messages.
 pub(crate) struct Traffic {
-    /// By source.
+    /// Counts by source and target.
     counts: Vec<OrderedMap<PlaceId, [u64; 2]>>,
 }
 
@@ -247,7 +247,7 @@ impl Traffic {
         *sum += bytes;
     }
 
-    /// The pairs, in the order of their numbers.
+    /// Returns the flows, ordered by source and target.
     pub(crate) fn flows(&self) -> Vec<Flow> {
         let by_source = (0..).map(PlaceId).zip(&self.counts);
         let flows = by_source.flat_map(|(source, targets)| {

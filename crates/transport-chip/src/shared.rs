@@ -1,8 +1,7 @@
-//! The memory that all cores share, as places reach it: what its accesses cost, and which reads were stale.
+//! Shared memory as accessed by places: the costs of accesses, and stale reads.
 //!
-//! `isles_chip::shared` decides what a read finds; this file has addresses, the controllers or message buffers in
-//! which they lie, and time. Invariant: an access counts as of when it begins, so of two of one place the earlier is
-//! earlier.
+//! `isles_chip::shared` decides the result of a read; this file has addresses, the controllers or message buffers
+//! behind them, and time. Invariant: an access takes effect at its start, so accesses of one place are in order.
 
 use crate::cores::Cores;
 use crate::report::TimeCategory;
@@ -17,7 +16,7 @@ use isles_transport::ordered::OrderedMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Core cycles of CL1INVMB, which forgets the tagged lines of the first cache.
+/// Core cycles of CL1INVMB, which invalidates the tagged lines of the first-level cache.
 const INVALIDATE_CYCLES: u64 = 1;
 
 /// Costs of accesses for a core in one gear.
@@ -31,12 +30,12 @@ pub(crate) struct MemoryCosts {
     flush_start: Picoseconds,
     flush_line: Picoseconds,
     flush_all: Picoseconds,
-    /// Time that one line keeps its controller busy.
+    /// Time for which a line occupies its controller.
     pub(crate) controller_line: Picoseconds,
 }
 
 impl MemoryCosts {
-    /// Returns the costs from the times of one setting; `None` if the chip's file does not have all of them.
+    /// Returns the costs from a timing table; `None` if the chip file lacks one of them.
     pub(crate) fn of(times: &isles_chip::cost::TimingTable<HopCost>) -> Option<MemoryCosts> {
         let near = |span: Option<HopCost>| span.map(|span| span.over(0));
         Some(MemoryCosts {
@@ -53,7 +52,7 @@ impl MemoryCosts {
     }
 }
 
-/// Description of the memory that all cores share, from the chip file.
+/// Description of the shared memory, from the chip file.
 #[derive(Debug)]
 pub(crate) struct SharedMemoryCosts {
     /// Costs for a core, by its gear.
@@ -61,12 +60,12 @@ pub(crate) struct SharedMemoryCosts {
     caches: Caches,
     /// Tiles of the controllers.
     pub(crate) controllers: Vec<TileId>,
-    /// The number of each core's own.
+    /// Number of each core's own controller.
     own: Vec<u32>,
 }
 
 impl SharedMemoryCosts {
-    /// Returns the costs; `None` if the file does not state the costs, or has lines of another size than the model.
+    /// Returns the costs; `None` if the file lacks them, or its lines differ in size from those of the model.
     pub(crate) fn of(chip: &Chip, gears: &Gears) -> Option<SharedMemoryCosts> {
         let (caches, topology, preset) = (*chip.caches(), chip.topology(), chip.default_preset());
         let costs = gears.all().map(|(_, gear)| MemoryCosts::of(&preset.times_at(gear.rate)));
@@ -83,7 +82,7 @@ impl SharedMemoryCosts {
     }
 }
 
-/// Location of a region: what serves its lines.
+/// Location of a region: the unit that serves its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MemoryHome {
     /// The controller with this number.
@@ -92,7 +91,7 @@ enum MemoryHome {
     Buffer(PlaceId),
 }
 
-/// The number from which on the home of a region, as a number, is the message buffer of a place.
+/// First number of a region's home that means the message buffer of a place.
 const BUFFERS: u32 = 1 << 31;
 
 impl MemoryHome {
@@ -114,7 +113,7 @@ impl MemoryHome {
 /// A region of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryRegion {
-    /// Its first byte.
+    /// Address of the first byte.
     pub start: u64,
     /// Size in bytes.
     pub bytes: u64,
@@ -124,14 +123,14 @@ pub struct MemoryRegion {
 }
 
 impl MemoryRegion {
-    /// A region by its parts, as [`MemoryRegion::parts`] gave them: for who sends one to another place.
-    pub fn from_parts((start, bytes, kind, home): (u64, u64, CachePolicy, u32)) -> MemoryRegion {
+    /// Makes a region with the [`MemoryRegion::home`] of another, to send regions between places.
+    pub fn new(start: u64, bytes: u64, kind: CachePolicy, home: u32) -> MemoryRegion {
         MemoryRegion { start, bytes, kind, home: MemoryHome::of_number(home) }
     }
 
-    /// Its parts; the last is the number of its controller, or one of a message buffer.
-    pub fn parts(&self) -> (u64, u64, CachePolicy, u32) {
-        (self.start, self.bytes, self.kind, self.home.number())
+    /// Returns the number of its controller, or of its message buffer.
+    pub fn home(&self) -> u32 {
+        self.home.number()
     }
 
     fn range(&self, offset: u64, len: usize) -> Range<u64> {
@@ -142,8 +141,8 @@ impl MemoryRegion {
     }
 }
 
-/// Returns the core of `place` for the memory, which tells cores apart by their places, as its reports do. The position
-/// of a core does not matter for its caches.
+/// Returns the core of `place` for the memory, which numbers cores by place, as its reports do; the position of a core
+/// does not matter for its caches.
 fn side(place: PlaceId) -> CoreId {
     CoreId(place.0)
 }
@@ -152,9 +151,9 @@ fn side(place: PlaceId) -> CoreId {
 pub(crate) struct SharedMemoryState {
     memory: SharedMemory,
     plan: Arc<SharedMemoryCosts>,
-    /// The first byte that nobody has asked for.
+    /// Address of the first free byte.
     free: u64,
-    /// Lines of message buffers that are taken, by the place of their core.
+    /// Number of allocated lines of each message buffer, by place.
     buffers: OrderedMap<PlaceId, u32>,
 }
 
@@ -163,7 +162,7 @@ pub(crate) struct SharedMemoryState {
 pub struct Stale {
     /// Number of stale reads.
     pub number: u64,
-    /// The first of them.
+    /// The first stale reads.
     pub first: Vec<StaleRead>,
 }
 
@@ -177,21 +176,21 @@ impl SharedMemoryState {
         }
     }
 
-    /// Takes a region of zeros behind the controller of the core of that number, from a line of its own on.
+    /// Allocates a zeroed region behind the controller of core number `core`, starting at a line.
     pub(crate) fn take(&mut self, core: usize, kind: CachePolicy, bytes: u64) -> MemoryRegion {
         let home = MemoryHome::Controller(self.plan.own[core]);
         MemoryRegion { start: self.take_lines(bytes), bytes, kind, home }
     }
 
-    /// Takes addresses for `bytes` bytes, from a line of their own on.
+    /// Allocates addresses for `bytes` bytes, starting at a line.
     fn take_lines(&mut self, bytes: u64) -> u64 {
         let start = self.free;
         self.free += bytes.max(1).next_multiple_of(LINE_BYTES as u64);
         start
     }
 
-    /// Takes a region of zeros in the message buffer of the core of `place`, of whose lines `lines_max` are for such
-    /// regions; none if there is no room.
+    /// Allocates a zeroed region in the message buffer of the core of `place`, which has `lines_max` lines for regions;
+    /// `None` if there is no room.
     pub(crate) fn take_buffer(&mut self, place: PlaceId, lines_max: u32, bytes: u64) -> Option<MemoryRegion> {
         let needed = u32::try_from(bytes.max(1).div_ceil(LINE_BYTES as u64)).ok()?;
         let taken = self.buffers.get(place).copied().unwrap_or_default();
@@ -201,7 +200,7 @@ impl SharedMemoryState {
         Some(MemoryRegion { start: self.take_lines(bytes), bytes, kind: CachePolicy::Through, home })
     }
 
-    /// Gives the lines of a region in a message buffer back. Other memory stays taken.
+    /// Frees the lines of a region in a message buffer. Other memory stays allocated.
     pub(crate) fn give_back(&mut self, region: &MemoryRegion) {
         if let MemoryHome::Buffer(place) = region.home {
             let lines = region.bytes.max(1).div_ceil(LINE_BYTES as u64) as u32;
@@ -210,9 +209,9 @@ impl SharedMemoryState {
         }
     }
 
-    /// Returns `true` if the region lies in memory that has been taken, in the message buffer of `place` or behind the
-    /// controller of its core.
-    pub(crate) fn is_taken_by(&self, (place, core): (PlaceId, usize), region: &MemoryRegion) -> bool {
+    /// Returns `true` if the region is in allocated memory, in the message buffer of `place` or behind the controller
+    /// of its core.
+    pub(crate) fn is_taken_by(&self, place: PlaceId, core: usize, region: &MemoryRegion) -> bool {
         let is_at_place = match region.home {
             MemoryHome::Controller(controller) => controller == self.plan.own[core],
             MemoryHome::Buffer(owner) => owner == place && region.kind == CachePolicy::Through,
@@ -226,50 +225,52 @@ impl SharedMemoryState {
 
     pub(crate) fn read(
         &mut self,
-        (cores, place): (&mut Cores, PlaceId),
+        cores: &mut Cores,
+        place: PlaceId,
         region: &MemoryRegion,
         offset: u64,
         into: &mut [u8],
     ) {
         let range = region.range(offset, into.len());
         self.memory.set_present(cores.present());
-        let at = (side(place), cores.now(place));
-        let moved = self.memory.read(at, region.kind, range.start, into);
-        self.charge((cores, place), region, &moved);
+        let (core, now) = (side(place), cores.now(place));
+        let moved = self.memory.read(core, now, region.kind, range.start, into);
+        self.charge(cores, place, region, &moved);
     }
 
     pub(crate) fn write(
         &mut self,
-        (cores, place): (&mut Cores, PlaceId),
+        cores: &mut Cores,
+        place: PlaceId,
         region: &MemoryRegion,
         offset: u64,
         from: &[u8],
     ) {
         let range = region.range(offset, from.len());
         self.memory.set_present(cores.present());
-        let at = (side(place), cores.now(place));
-        let moved = self.memory.write(at, region.kind, range.start, from);
-        self.charge((cores, place), region, &moved);
+        let (core, now) = (side(place), cores.now(place));
+        let moved = self.memory.write(core, now, region.kind, range.start, from);
+        self.charge(cores, place, region, &moved);
     }
 
-    pub(crate) fn invalidate(&mut self, (cores, place): (&mut Cores, PlaceId)) {
+    pub(crate) fn invalidate(&mut self, cores: &mut Cores, place: PlaceId) {
         self.memory.invalidate(side(place));
         cores.compute(place, INVALIDATE_CYCLES, TimeCategory::Copying);
     }
 
-    pub(crate) fn drain(&mut self, (cores, place): (&mut Cores, PlaceId), region: &MemoryRegion) {
-        let moved = self.memory.drain((side(place), cores.now(place)));
-        self.charge((cores, place), region, &moved);
+    pub(crate) fn drain(&mut self, cores: &mut Cores, place: PlaceId, region: &MemoryRegion) {
+        let moved = self.memory.drain(side(place), cores.now(place));
+        self.charge(cores, place, region, &moved);
     }
 
-    /// Lines of the second cache can only be flushed by reading others in their place, so all lines of the regions
-    /// cost, whether the cache has them or not; never more than all of the cache. Stretches are flushed in one go.
-    pub(crate) fn flush(&mut self, (cores, place): (&mut Cores, PlaceId), regions: &[MemoryRegion]) {
+    /// Flushes regions in one operation. Lines of the second-level cache can be flushed only by reading others in their
+    /// place, so all lines of the regions cost, cached or not, but at most the whole cache.
+    pub(crate) fn flush(&mut self, cores: &mut Cores, place: PlaceId, regions: &[MemoryRegion]) {
         let mut lines = 0;
         for region in regions {
             let range = region.range(0, region.bytes as usize);
-            let moved = self.memory.flush((side(place), cores.now(place)), range);
-            self.charge((cores, place), region, &moved);
+            let moved = self.memory.flush(side(place), cores.now(place), range);
+            self.charge(cores, place, region, &moved);
             let is_cached = region.kind == CachePolicy::Cached;
             lines += if is_cached { region.bytes.div_ceil(LINE_BYTES as u64) } else { 0 };
         }
@@ -280,8 +281,8 @@ impl SharedMemoryState {
         }
     }
 
-    /// Lets `place` spend what an access took. Its lines pass one after the other.
-    fn charge(&self, (cores, place): (&mut Cores, PlaceId), region: &MemoryRegion, moved: &AccessTraffic) {
+    /// Charges `place` for an access, whose lines are transferred one after the other.
+    fn charge(&self, cores: &mut Cores, place: PlaceId, region: &MemoryRegion, moved: &AccessTraffic) {
         let costs = *cores.memory_costs(place);
         let AccessTraffic { first, second, fetched, written_back, drained, words_read, words_written } =
             *moved;
@@ -292,7 +293,7 @@ impl SharedMemoryState {
         let controller = match region.home {
             MemoryHome::Controller(controller) => controller,
             MemoryHome::Buffer(owner) => {
-                // Only lines that are written through lie in buffers.
+                // Only write-through lines are in buffers.
                 if fetched > 0 {
                     cores.read_lines(place, owner, fetched, TimeCategory::Copying);
                 }
@@ -303,7 +304,7 @@ impl SharedMemoryState {
             }
         };
         let line = if region.kind == CachePolicy::Through { costs.through } else { costs.cached };
-        // A word keeps the controller busy as a line does: what it is busy with is the access.
+        // A word occupies the controller for as long as a line, because the access itself takes the time.
         let trips = [
             (line.read, fetched),
             (costs.cached.gap, written_back),
@@ -311,9 +312,9 @@ impl SharedMemoryState {
             (costs.word.read, words_read),
             (costs.word.gap, words_written),
         ];
-        let controller = (controller, self.plan.controllers[controller as usize]);
+        let tile = self.plan.controllers[controller as usize];
         for (span, count) in trips.into_iter().filter(|(_, count)| *count > 0) {
-            cores.reach(place, controller, span, count);
+            cores.reach(place, controller, tile, span, count);
         }
     }
 }

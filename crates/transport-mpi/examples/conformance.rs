@@ -1,9 +1,9 @@
 //! Runs the promises of the conformance suite on the ranks of an MPI run, one after the other.
 //!
-//! `mpirun -n 3 conformance [NAME]...`: all, or the named ones. Promises about deaths are left out, because a run with
-//! MPI ends when a rank dies, and those that need more places than there are ranks. Rank 0 says how many were kept.
-//! Before that each rank starts this program with the word `alone`, which must not take itself for a rank; after it all
-//! others ask the first one while it is away.
+//! `mpirun -n 3 conformance [NAME]...` runs all promises, or the named ones. It leaves out promises about deaths,
+//! because a run with MPI ends when a rank dies, and those that need more places than there are ranks. Rank 0 prints
+//! the number of kept promises. Before that each rank starts this program with the word `alone`, which must not take
+//! itself for a rank; after it all other ranks ask the first one while it is away.
 
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport::conformance::{ALL, Group, Promise, Step};
@@ -14,16 +14,16 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Time a rank is taken to look before it sleeps: less than it does, so that there are many rings.
+/// Time for which a rank is taken to poll before it sleeps: less than it does, so that there are many rings.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// Absence of the first rank: far longer than a message takes, and than another rank has no processor.
+/// Absence of the first rank: far longer than a message takes, or than another rank may lack a processor.
 const ABSENCE: Duration = Duration::from_secs(2);
 
 /// Time limit for the end of the library.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// Says which rank of how many it is, and nothing else.
+/// Argument to print only the rank and the number of ranks.
 const ALONE: &str = "alone";
 
 fn main() {
@@ -61,12 +61,12 @@ fn main() {
     library.end_within(END_LIMIT, 0);
 }
 
-/// Returns `true` if the promises of `group` are kept: nobody survives a rank, and a message goes to one place.
+/// Returns `true` for groups that are kept: no rank survives another's death, and a message goes to one place.
 fn keeps(group: Group) -> bool {
     group.is_required() || group == Group::SharedMemory
 }
 
-/// Starts this program as any program may be started by a rank: it is none, and the library is whole for it.
+/// Starts this program as a rank may start any program: it is no rank, and the library works for it.
 fn start_alone() {
     let own = std::env::current_exe().expect("the program's file");
     let output = Command::new(own).arg(ALONE).output().expect("a program that starts");
@@ -75,7 +75,7 @@ fn start_alone() {
     assert!(output.status.success() && said.trim() == "0 of 1", "{said:?} {complaint} {}", output.status);
 }
 
-/// The bell of this rank, which knows those of all.
+/// Returns the bell of this rank, which knows those of all.
 fn bell(library: &Library) -> Bell {
     let (mut bell, address) = Bell::bind().expect("a socket");
     let addresses = library.gather_all(&address);
@@ -84,7 +84,7 @@ fn bell(library: &Library) -> Bell {
     bell
 }
 
-/// Lets all other ranks ask the first one while it is away, as a place that computes is; it finds all questions at its
+/// Lets all other ranks ask the first one while it is away, as a computing place is; it finds all questions at its
 /// first look, so that none waits for another absence.
 fn ask_who_was_away(library: &Rc<Library>) {
     let endpoint = MpiEndpoint::new(Rc::clone(library), Some(bell(library)));
@@ -107,7 +107,7 @@ fn ask_who_was_away(library: &Rc<Library>) {
     }
 }
 
-/// The part of this rank in a promise; ranks that have none wait for the others.
+/// Runs the part of this rank in a promise; ranks without a part wait for the others.
 fn keep(library: &Rc<Library>, promise: &Promise, bell: Bell) {
     let here = PlaceId(library.rank());
     let far = MpiEndpoint::new(Rc::clone(library), Some(bell));
@@ -119,7 +119,7 @@ fn keep(library: &Rc<Library>, promise: &Promise, bell: Bell) {
     let all = (0..promise.places).map(|place| (PlaceId(place), PlaceId(place)));
     let far_numbers = PlaceNumbers::of(promise.places, all);
     let hosts = (0..promise.places).map(PlaceId).collect();
-    let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), hosts);
+    let endpoint = CompositeEndpoint::new(here, near, near_numbers, far, far_numbers, hosts);
     let mut script = (promise.script)(here);
     loop {
         match script.step(&endpoint) {

@@ -1,9 +1,9 @@
-//! The bells by which ranks of different hosts wake each other.
+//! Bells: datagrams that wake a rank of another host.
 //!
-//! An MPI library waits only by spinning. So each rank listens on a UDP socket with a thread that makes no call of the
-//! library, and whoever sends something after a silence rings there. A ring may be lost or come from a stranger: it
-//! only makes a place look, and a sleeping place looks from time to time anyway. The same thread keeps the watch, which
-//! begins before there is a place to wake.
+//! An MPI library waits only by spinning. So each rank has a thread that listens on a UDP socket and makes no call of
+//! the library, and a sender that was silent for a while rings there. A ring may be lost or come from a stranger: it
+//! only makes the place look, and a sleeping place looks from time to time anyway. The same thread runs the failure
+//! detector, which starts before there is a place to wake.
 
 use crate::failure_detector::{FailureDetector, HEARTBEAT_BYTES, Heartbeat};
 use crate::library::leave;
@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
-/// The bell of this rank, and the addresses of those of the others.
+/// The bell of this rank, and the addresses of the others' bells.
 #[derive(Debug)]
 pub struct Bell {
     listener: Listener,
@@ -29,11 +29,11 @@ const LEAVING_COPIES: usize = 3;
 /// Exit code of a rank that has lost another.
 const EXIT_LOST: i32 = 1;
 
-/// Bytes of an address, as ranks tell each other.
+/// Length of an address, as ranks exchange it.
 pub(crate) const ADDRESS_BYTES: usize = 6;
 
 impl Bell {
-    /// Hangs up a bell, and says its address in bytes that other ranks know how to read.
+    /// Binds a bell; returns it with its address, for other ranks.
     ///
     /// # Errors
     /// The error of the system.
@@ -47,7 +47,7 @@ impl Bell {
         Ok((Bell { listener, silences: Vec::new(), watch: None }, bytes))
     }
 
-    /// Stores the bells of all ranks, by rank, and how long each of them looks at least before it sleeps.
+    /// Sets the bells of all ranks, by rank, with the time for which each of them at least polls before it sleeps.
     pub fn set_addresses(&mut self, bells: impl IntoIterator<Item = ([u8; ADDRESS_BYTES], Duration)>) {
         let known = |(bytes, look): ([u8; ADDRESS_BYTES], Duration)| {
             let [a, b, c, d, low, high] = bytes;
@@ -57,8 +57,8 @@ impl Bell {
         (self.listener.addresses, self.silences) = bells.into_iter().map(known).unzip();
     }
 
-    /// Keeps this watch until [`Bell::end_detector`]. The bell knows those of all, and the ranks are about to
-    /// meet: when it is listened to they have met.
+    /// Runs this failure detector until [`Bell::end_detector`]. Call it when the bell knows those of all ranks and they
+    /// are about to meet; [`Bell::listen`] then says that they have met.
     ///
     /// # Errors
     /// The error of the system.
@@ -67,7 +67,7 @@ impl Bell {
         self.start(|listener| listener.watch(watch))
     }
 
-    /// Lets each ring of this bell end a wait, from a thread of its own, as long as there is a bell.
+    /// Makes each ring of this bell end a wait, on a thread of its own, while the bell lives.
     ///
     /// # Errors
     /// The error of the system.
@@ -79,7 +79,7 @@ impl Bell {
         }
     }
 
-    /// Starts the thread, which does this.
+    /// Starts the thread, which runs `listen`.
     fn start(&self, listen: impl FnOnce(Listener) + Send + 'static) -> io::Result<()> {
         let Listener { socket, addresses, state } = &self.listener;
         let listener =
@@ -88,7 +88,7 @@ impl Bell {
         thread.spawn(move || listen(listener)).map(drop)
     }
 
-    /// Tells the partners of the watch that this rank leaves in good order, and watches them no more.
+    /// Tells the partners of the detector that this rank leaves in good order, and stops watching them.
     pub(crate) fn end_detector(&self) {
         let Listener { state, .. } = &self.listener;
         if let Some(watch) =
@@ -99,7 +99,7 @@ impl Bell {
         }
     }
 
-    /// Rings at `rank` if it may sleep: nothing was sent to it for so long.
+    /// Rings at `rank` if it may be asleep: nothing was sent to it for `silence`.
     pub(crate) fn ring_after(&self, silence: Duration, rank: u32) {
         let Listener { socket, addresses, .. } = &self.listener;
         let may_sleep = self.silences.get(rank as usize).is_some_and(|longest| silence > *longest);
@@ -115,7 +115,7 @@ impl Drop for Bell {
         let Listener { socket, state, .. } = &self.listener;
         state.watch_is_over.store(true, Ordering::Relaxed);
         state.is_down.store(true, Ordering::Relaxed);
-        // The thread ends at the next ring, be it a stranger's if this one is lost.
+        // The thread ends at the next ring; if this one is lost, at a stranger's.
         let own = socket.local_addr().map(|own| (Ipv4Addr::LOCALHOST, own.port()));
         let _ = own.and_then(|own| socket.send_to(&[1], own));
     }
@@ -130,18 +130,18 @@ impl fmt::Debug for Unparker {
     }
 }
 
-/// State that a bell and its thread share.
+/// State shared by a bell and its thread.
 #[derive(Debug, Default)]
 struct BellState {
-    /// Once there is a place to wake: all ranks have met.
+    /// Set once there is a place to wake: all ranks have met.
     unparker: OnceLock<Unparker>,
-    // Relaxed: it says nothing of anything else.
+    // Relaxed: it publishes nothing else.
     watch_is_over: AtomicBool,
-    // Relaxed: the ring that follows wakes who looks at it.
+    // Relaxed: the ring that follows wakes the thread that reads it.
     is_down: AtomicBool,
 }
 
-/// Socket and peers that a bell has, and its thread, too.
+/// The socket and the peers of a bell, also for its thread.
 #[derive(Debug)]
 struct Listener {
     socket: UdpSocket,
@@ -156,17 +156,17 @@ impl Listener {
         }
     }
 
-    /// Hears rings only.
+    /// Receives rings only.
     fn hear(&self) {
         let mut byte = [0];
-        // An error is that of a ring of ours which nobody heard.
+        // An error is the answer to a ring of ours that reached no socket.
         while !self.state.is_down.load(Ordering::Relaxed) {
             let _ = self.socket.recv(&mut byte);
             self.unpark();
         }
     }
 
-    /// Hears rings and beats, beats itself, and ends the process if a partner is lost.
+    /// Receives rings and heartbeats, sends heartbeats, and ends the process if a partner is lost.
     fn watch(&self, mut watch: FailureDetector) {
         if self.socket.set_read_timeout(Some(watch.period())).is_err() {
             return self.hear();
@@ -198,7 +198,7 @@ impl Listener {
     fn send_heartbeats(&self, watch: &FailureDetector, heartbeat: Heartbeat) {
         let bytes = watch.heartbeat(heartbeat);
         for address in watch.partners().filter_map(|partner| self.addresses.get(partner as usize)) {
-            // A lost heartbeat comes again.
+            // A lost heartbeat is repeated.
             let _ = self.socket.send_to(&bytes, address);
         }
     }
@@ -217,7 +217,7 @@ impl Listener {
     }
 }
 
-/// The address under which other hosts know this one: that of its name, else the own one of any host.
+/// Returns the address of this host for others: that of its host name, otherwise an own one.
 fn own_address() -> Ipv4Addr {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let addresses = (name.trim(), 0).to_socket_addrs().into_iter().flatten();

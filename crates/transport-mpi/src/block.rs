@@ -1,8 +1,8 @@
-//! Memory of large messages, which is used again.
+//! Reused memory for large messages.
 //!
-//! The system gives memory as zeros, and to have its pages or to write those zeros takes as long as to copy a message.
-//! So what a place had for a large message it keeps for the next one, up to [`SPARE_BYTES_MAX`]. Invariant: memory is
-//! lent to one message at a time; what is in it before that is written is what was there before.
+//! The system provides zeroed memory; mapping and zeroing its pages takes as long as copying a message. So a place
+//! keeps the memory of a large message for the next one, up to [`SPARE_BYTES_MAX`]. Invariant: memory is lent to one
+//! message at a time; before that is written, it has its previous content.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -29,11 +29,11 @@ unsafe impl bytemuck::Pod for BlockLine {}
 pub(crate) struct BlockPool(RefCell<Vec<Vec<BlockLine>>>);
 
 impl BlockPool {
-    /// Memory for a message of `len` bytes.
+    /// Returns memory for a message of `len` bytes.
     pub(crate) fn take(self: &Rc<Self>, len: usize) -> BlockBytes {
         let wanted = len.div_ceil(size_of::<BlockLine>());
         let mut spare = self.0.borrow_mut();
-        // The latest is the warmest, and where all are as long it is always it.
+        // The latest is the warmest; if all have the same length, it is always the one.
         let latest = spare.pop_if(|lines| lines.len() == wanted);
         let lines = latest.or_else(|| {
             let fits = |lines: &&Vec<BlockLine>| (wanted..=SLACK_MAX * wanted).contains(&lines.len());
@@ -44,7 +44,7 @@ impl BlockPool {
         BlockBytes { lines, start: 0, len, pool: Rc::clone(self) }
     }
 
-    /// Keeps memory, instead of some that has been here for longer if it is too much together.
+    /// Keeps memory for reuse, and drops older memory if all together is too much.
     fn give_back(&self, lines: Vec<BlockLine>) {
         let bytes = |lines: &Vec<BlockLine>| size_of_val(&lines[..]);
         if lines.is_empty() || bytes(&lines) > SPARE_BYTES_MAX {
@@ -62,7 +62,7 @@ impl BlockPool {
 #[derive(Debug)]
 pub(crate) struct BlockBytes {
     lines: Vec<BlockLine>,
-    /// Start and length of the bytes that are shown.
+    /// Start and length of the visible bytes.
     start: usize,
     len: usize,
     pool: Rc<BlockPool>,
@@ -77,10 +77,10 @@ impl BlockBytes {
         &mut bytemuck::cast_slice_mut(&mut self.lines)[self.start..self.start + self.len]
     }
 
-    /// The same memory, of which only `len` bytes from `start` on are shown.
+    /// Returns the same memory, with only `len` bytes from `start` on visible.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer bytes.
     pub(crate) fn part(mut self, start: usize, len: usize) -> BlockBytes {
         assert!(start + len <= self.len, "{len} bytes from {start} on, of {}", self.len);
         (self.start, self.len) = (self.start + start, len);

@@ -1,32 +1,33 @@
-//! The credit of one place towards another: how much it may have under way, and what it owes back.
+//! The credit of one place towards another: how much it may have in flight, and what it must return.
 //!
-//! An MPI library takes in whatever is sent and keeps it in memory until somebody asks. So each pair of places has a
-//! window of bytes for each class, and one of blocks; the receiver returns what it has handed on. It differs from
-//! `isles_protocol::credit`, which counts units, because records are as long as they are. A pure machine.
-//! Invariant: what is under way of records is at most the window; of blocks at most [`BLOCKS_MAX`] and
-//! [`BLOCK_BYTES_MAX`], or one alone.
+//! An MPI library accepts everything that is sent and buffers it until it is received. So each pair of places has a
+//! window of bytes for each class, and one of blocks; the receiver returns credit for what it has handed on. It differs
+//! from `isles_protocol::credit`, which counts units, because records differ in length. A pure machine. Invariant:
+//! records in flight take at most the window, and blocks at most [`BLOCKS_MAX`] and [`BLOCK_BYTES_MAX`], unless there
+//! is only one.
 
 use crate::frame::ReturnedCredit;
 use isles_transport::Class;
 
-/// Most bytes that all peers together may have under way to one place in a class, where each has its least window.
+/// Largest number of bytes that all peers together may have in flight to one place in a class, if each has its least
+/// window.
 const WINDOWS_BYTES: u64 = 16 << 20;
 
-/// The bounds of a window in bytes: of a run of few places, and of one of very many.
+/// The bounds of a window in bytes: in a run of few places, and in one of very many.
 const WINDOW_MAX: u32 = 64 << 10;
 const WINDOW_MIN: u32 = 4 << 10;
 
-/// Most blocks under way or kept by the receiver, of a pair of places.
+/// Largest number of blocks in flight or kept by the receiver, for a pair of places.
 pub const BLOCKS_MAX: u32 = 256;
 
-/// Most bytes of these, if there is more than one.
+/// Largest total length of these blocks in bytes, if there is more than one.
 pub const BLOCK_BYTES_MAX: u64 = 64 << 20;
 
-/// The part of these that is given back at once.
+/// Divisor of these bounds: the share that is returned at once.
 const BLOCK_PART: u32 = 8;
 
-/// Number of looks, of a place that always has other things to do, for which owed blocks wait for the next frame: their
-/// sender may wait for any of them.
+/// Number of looks of a busy place for which owed blocks wait for the next frame; their sender may be waiting for any
+/// of them.
 const DEFERRALS_MAX: u32 = 8;
 
 /// Returns the window of each pair and class in a run of `places` places, in bytes: a multiple of 8.
@@ -46,22 +47,22 @@ fn index(class: Class) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairCredit {
     window: u32,
-    /// Bytes of records that were sent and are not given back, by class.
+    /// Bytes of records sent and not returned, by class.
     sent: [u32; 2],
     blocks_sent: u32,
     block_bytes_sent: u64,
     /// Credit to return to the other place with the next frame.
     owed: ReturnedCredit,
-    /// Number of times it was not worth a frame of its own, although blocks are owed.
+    /// Number of times that owed blocks were not worth a frame of their own.
     deferrals: u32,
 }
 
-/// More was given back than had been sent.
+/// More was returned than had been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditOverflow;
 
 impl PairCredit {
-    /// Returns the credit of a pair with nothing under way.
+    /// Returns the credit of a pair with nothing in flight.
     pub fn new(window: u32) -> PairCredit {
         PairCredit {
             window,
@@ -96,45 +97,45 @@ impl PairCredit {
         self.block_bytes_sent += bytes;
     }
 
-    /// Notes that a record of the other place has been handed on.
+    /// Records that a record of the other place has been handed on.
     pub fn note_delivered(&mut self, class: Class, bytes: usize) {
         self.owed.records[index(class)] += bytes as u32;
     }
 
-    /// Notes that a block of the other place has been dropped.
+    /// Records that a block of the other place has been dropped.
     pub fn dropped(&mut self, bytes: u64) {
         self.owed.blocks += 1;
         self.owed.block_bytes += bytes;
     }
 
-    /// Returns `true` if the credit owed is worth a frame of its own, although the place has other things to do.
+    /// Returns `true` if the owed credit is worth a frame of its own even for a busy place.
     pub fn is_return_due(&self) -> bool {
         self.owed.records.iter().any(|bytes| *bytes >= self.window / 2)
             || self.owed.blocks >= BLOCKS_MAX / BLOCK_PART
             || self.owed.block_bytes >= BLOCK_BYTES_MAX / u64::from(BLOCK_PART)
     }
 
-    /// Returns `true` if blocks are owed: a place that has nothing else to do gives them back in a frame of their own.
+    /// Returns `true` if blocks are owed; an idle place returns them in a frame of their own.
     pub fn owes_blocks(&self) -> bool {
         self.owed.blocks > 0
     }
 
-    /// Lets what is owed wait for the next frame; whether it has waited for as long as it may, if it is blocks.
+    /// Leaves the owed credit to the next frame; returns `true` if owed blocks have waited for as long as they may.
     pub fn defer_return(&mut self) -> bool {
         self.deferrals += u32::from(self.owes_blocks());
         self.deferrals >= DEFERRALS_MAX
     }
 
-    /// Returns the credit that the next frame gives back; it is owed no longer.
+    /// Returns the credit for the next frame to return, which is then owed no longer.
     pub fn take_owed(&mut self) -> ReturnedCredit {
         self.deferrals = 0;
         std::mem::take(&mut self.owed)
     }
 
-    /// Takes back credit that the other place returns; returns whether it was anything.
+    /// Takes back credit that the other place returns; returns whether there was any.
     ///
     /// # Errors
-    /// It gives back what it never got; nothing is changed.
+    /// It returns more than it got; nothing changes.
     pub fn give_back(&mut self, returned: ReturnedCredit) -> Result<bool, CreditOverflow> {
         let is_too_much = returned.records.iter().zip(self.sent).any(|(back, sent)| *back > sent)
             || returned.blocks > self.blocks_sent
@@ -165,11 +166,11 @@ mod tests {
     }
 
     proptest! {
-        /// Two places send each other as the credit allows, hand on in any order, and give back with each frame.
+        /// Two places send each other what the credit allows, hand on in any order, and return credit with each frame.
         #[test]
         fn nothing_is_lost_of_a_window(steps in proptest::collection::vec((0..5_u8, 0..2_u8, 1..5_000_usize), 0..200)) {
             let mut ends = [PairCredit::new(window(4_096)), PairCredit::new(window(4_096))];
-            // Messages that each end has to hand on: records by class, and blocks.
+            // Messages that each end must hand on: records by class, and blocks.
             let mut records: [[Vec<usize>; 2]; 2] = Default::default();
             let mut blocks: [Vec<u64>; 2] = Default::default();
             for (step, end, size) in steps {

@@ -1,29 +1,30 @@
-//! Watch of the ranks of different hosts over each other, and when one counts as lost.
+//! Failure detector: ranks of different hosts watch each other, and decide when one is lost.
 //!
-//! Neither library says anything when a link goes down, or when a process ends well in the middle of a run. So hosts
-//! stand in a ring, and between neighbours in it beats go by UDP: from the first rank of a host to all of the next, and
-//! back. Beats begin before the ranks have met, so that each has heard its partners when it knows that the library
-//! reaches all; who was not heard then has no way by UDP. A pure state machine; the thread of the bell drives it.
-//! Invariants: who beats for whom is mutual; a rank that has no way by UDP, or has said farewell, is never lost.
+//! Neither library reports that a link goes down, or that a process exits normally in the middle of a run. So hosts
+//! form a ring, and heartbeats go by UDP between neighbours in it: from the first rank of a host to all ranks of the
+//! next, and back. They begin before the ranks have met, so that each rank has heard its partners when it knows that
+//! the library reaches all; a partner not heard by then is not reachable by UDP. A pure state machine, driven by the
+//! thread of the bell. Invariants: heartbeats are mutual; a rank that is not reachable by UDP, or has announced its
+//! leave, is never lost.
 
 use std::time::Duration;
 
-/// Bytes of a heartbeat.
+/// Length of a heartbeat.
 pub const HEARTBEAT_BYTES: usize = 13;
 
-/// Absence of this process, in heartbeat periods, beyond which it cannot blame others: it was not running itself.
+/// Number of heartbeat periods without a look, after which this process cannot blame others: it was not running itself.
 const ABSENCES: u32 = 2;
 
-/// Message of a rank about itself.
+/// State that a rank announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heartbeat {
-    /// It is there.
+    /// It is running.
     Alive = 1,
     /// It leaves in good order.
     Leaving = 2,
 }
 
-/// A heartbeat of `rank` in the run with this number, as it travels.
+/// Returns the wire form of a heartbeat of `rank` in the run with this number.
 pub fn to_bytes(heartbeat: Heartbeat, run: u64, rank: u32) -> [u8; HEARTBEAT_BYTES] {
     let mut bytes = [0; HEARTBEAT_BYTES];
     bytes[0] = heartbeat as u8;
@@ -32,7 +33,7 @@ pub fn to_bytes(heartbeat: Heartbeat, run: u64, rank: u32) -> [u8; HEARTBEAT_BYT
     bytes
 }
 
-/// Decodes what [`to_bytes`] wrote for the run of this number; returns `None` for bytes from elsewhere.
+/// Decodes a heartbeat that [`to_bytes`] encoded for this run; returns `None` for other bytes.
 pub fn from_bytes(bytes: &[u8], run: u64) -> Option<(Heartbeat, u32)> {
     let bytes: &[u8; HEARTBEAT_BYTES] = bytes.try_into().ok()?;
     let heartbeat = match bytes[0] {
@@ -44,15 +45,15 @@ pub fn from_bytes(bytes: &[u8], run: u64) -> Option<(Heartbeat, u32)> {
     (u64::from_le_bytes(*its_run) == run).then_some((heartbeat, u32::from_le_bytes(rank.try_into().ok()?)))
 }
 
-/// A rank with which beats are exchanged.
+/// A rank that exchanges heartbeats with this one.
 #[derive(Clone, Debug)]
 struct Partner {
     rank: u32,
-    /// Time at which it was last heard; `None` before the first time.
+    /// Time of its last heartbeat; `None` before the first.
     heard: Option<Duration>,
 }
 
-/// The watch that one rank keeps.
+/// The failure detector of one rank.
 #[derive(Clone, Debug)]
 pub struct FailureDetector {
     rank: u32,
@@ -60,13 +61,13 @@ pub struct FailureDetector {
     /// Longest silence of a partner.
     limit: Duration,
     partners: Vec<Partner>,
-    /// Time since which silence counts for ranks that were never heard; `None` once all ranks have met.
+    /// Time since which ranks that were never heard count as silent; `None` once all ranks have met.
     since: Option<Duration>,
     looked: Duration,
 }
 
 impl FailureDetector {
-    /// The watch of `rank` in the run with this number; `hosts` says by rank on which host it is, in any numbers.
+    /// Makes the detector of `rank` in the run with this number; `hosts` has the host of each rank, in any numbering.
     #[must_use]
     pub fn new(rank: u32, run: u64, hosts: &[u32], limit: Duration) -> FailureDetector {
         let partners = partners(rank as usize, hosts);
@@ -74,7 +75,7 @@ impl FailureDetector {
         FailureDetector { rank, run, limit, partners, since: Some(Duration::ZERO), looked: Duration::ZERO }
     }
 
-    /// The rank that keeps it.
+    /// Returns the rank of the detector.
     pub fn rank(&self) -> u32 {
         self.rank
     }
@@ -84,39 +85,40 @@ impl FailureDetector {
         self.limit
     }
 
-    /// Returns the interval of beats.
+    /// Returns the interval of heartbeats.
     pub fn period(&self) -> Duration {
         self.limit / 5
     }
 
-    /// Returns the ranks to which beats go.
+    /// Returns the ranks to which heartbeats go.
     pub fn partners(&self) -> impl Iterator<Item = u32> + '_ {
         self.partners.iter().map(|partner| partner.rank)
     }
 
-    /// A heartbeat, as it travels.
+    /// Returns the wire form of a heartbeat.
     pub fn heartbeat(&self, heartbeat: Heartbeat) -> [u8; HEARTBEAT_BYTES] {
         to_bytes(heartbeat, self.run, self.rank)
     }
 
-    /// Takes what the bell has heard at `now`; what is no heartbeat of this run changes nothing.
+    /// Handles what the bell has received at `now`; ignores bytes that are no heartbeat of this run.
     pub fn receive(&mut self, bytes: &[u8], now: Duration) {
         let Some((heartbeat, rank)) = from_bytes(bytes, self.run) else { return };
         let Some(partner) = self.partners.iter_mut().find(|partner| partner.rank == rank) else { return };
         match heartbeat {
             Heartbeat::Alive => partner.heard = Some(now),
-            // Beats may overtake a farewell, so it is none of the partners any more.
+            // Heartbeats may arrive after the leave, so the rank is no longer a partner.
             Heartbeat::Leaving => self.partners.retain(|partner| partner.rank != rank),
         }
     }
 
-    /// Notes that all ranks have met over the library, so the links are there: a rank that was never heard is not
-    /// watched until it is.
+    /// Records that all ranks have met over the library, so the links work: a rank that was never heard is not watched
+    /// until it is.
     pub fn all_connected(&mut self) {
         self.since = None;
     }
 
-    /// The partner that has been silent too long at `now`, if one has. Call at least each [`FailureDetector::period`].
+    /// Returns the partner that has been silent too long at `now`, if any. Call it at least once each
+    /// [`FailureDetector::period`].
     pub fn check(&mut self, now: Duration) -> Option<u32> {
         let absence = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         if absence > self.period() * ABSENCES {
@@ -133,7 +135,7 @@ impl FailureDetector {
     }
 }
 
-/// The ranks with which `rank` exchanges beats.
+/// Returns the ranks with which `rank` exchanges heartbeats.
 fn partners(rank: usize, hosts: &[u32]) -> Vec<usize> {
     // The first rank of each host, in order.
     let firsts: Vec<usize> =
@@ -167,7 +169,8 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// A watch that hears each partner at each second, `silent` only before `until`, and looks each second up to `end`.
+    /// Runs a detector that hears each partner every second, `silent` only before `until`, and checks every second up
+    /// to `end`.
     fn heard_until(watch: &mut FailureDetector, silent: u32, until: u64, end: u64) -> Option<(u64, u32)> {
         for second in 0..=end {
             let partners: Vec<u32> = watch.partners().collect();
@@ -233,7 +236,7 @@ mod tests {
     }
 
     proptest! {
-        /// Beats are mutual, cross hosts only, and tell each host of the end of any rank of another.
+        /// Heartbeats are mutual and only between hosts, and each host learns of the end of any rank of another.
         #[test]
         fn who_beats_for_whom_is_mutual(hosts in proptest::collection::vec(0..5_u32, 1..40)) {
             let all: Vec<Vec<usize>> = (0..hosts.len()).map(|rank| partners(rank, &hosts)).collect();

@@ -1,20 +1,20 @@
 //! The bytes of a frame: a header with returned credit, and records one after the other.
 //!
-//! All numbers are little-endian. Head and records begin at multiples of 8, so that the bytes of a message are aligned
-//! in an aligned frame. A pure format: it knows no library and no place. Invariant: what [`Frame::parse`] accepts, the
-//! records of it cover exactly.
+//! All numbers are little-endian. Header and records begin at multiples of 8, so the bytes of a message are aligned in
+//! an aligned frame. A pure format: it knows no library and no place. Invariant: the records of a frame that
+//! [`Frame::parse`] accepts cover it exactly.
 
 use isles_transport::{Class, HandlerId};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Bytes of the header.
+/// Length of the header.
 pub const HEADER_BYTES: usize = 24;
 
-/// Bytes before the content of a record.
+/// Length of a record before its content.
 pub const RECORD_BYTES: usize = 8;
 
-/// The tag of the frames of a class.
+/// Returns the tag of the frames of a class.
 pub fn tag_of(class: Class) -> u32 {
     match class {
         Class::Control => 0,
@@ -22,24 +22,24 @@ pub fn tag_of(class: Class) -> u32 {
     }
 }
 
-/// The class of frames with this tag.
+/// Returns the class of frames with this tag.
 pub fn class_of(tag: u32) -> Class {
     if tag == tag_of(Class::Control) { Class::Control } else { Class::Data }
 }
 
-/// Credit that a frame gives back to its receiver, of what that one had sent.
+/// Credit that a frame returns to its receiver, for what that had sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReturnedCredit {
     /// Bytes of records, by class: control, data.
     pub records: [u32; 2],
     /// Number of blocks.
     pub blocks: u32,
-    /// Their bytes.
+    /// Their total length in bytes.
     pub block_bytes: u64,
 }
 
 impl ReturnedCredit {
-    /// Returns `true` if nothing is given back.
+    /// Returns `true` if no credit is returned.
     pub fn is_nothing(&self) -> bool {
         *self == ReturnedCredit::default()
     }
@@ -59,29 +59,29 @@ impl ReturnedCredit {
 pub enum FrameRecord<'a> {
     /// A small message.
     Message(HandlerId, &'a [u8]),
-    /// A large one that is short enough for the frame.
+    /// A large message that is short enough for the frame.
     InlineBlock(HandlerId, &'a [u8]),
-    /// A large one, with its length in bytes; it comes by itself with this tag.
+    /// A large message, with its length in bytes; it comes separately with this tag.
     Block(HandlerId, u64, u32),
     /// The place has left: it sends nothing more.
     Left,
 }
 
-/// Kinds of records, as they stand in a frame.
+/// Kinds of records on the wire.
 const MESSAGE: u16 = 1;
 const BLOCK: u16 = 2;
 const LEFT: u16 = 3;
 const INLINE_BLOCK: u16 = 4;
 
-/// Bytes that a record with `len` bytes of content takes.
+/// Returns the length of a record with `len` bytes of content.
 pub fn record_bytes(len: usize) -> usize {
     RECORD_BYTES + len.next_multiple_of(8)
 }
 
-/// Bytes that the record of a block takes.
+/// Length of the record of a block.
 pub const BLOCK_RECORD_BYTES: usize = RECORD_BYTES + 16;
 
-/// Memory of frames that have left, which is used again: what the system gives would be written twice.
+/// Reused memory of frames that have left: fresh memory of the system would be written twice.
 #[derive(Debug, Default)]
 pub struct FramePool(RefCell<Vec<Vec<u8>>>);
 
@@ -101,7 +101,7 @@ impl FramePool {
     }
 }
 
-/// A frame that is full, on the heap.
+/// A complete frame, on the heap.
 #[derive(Debug)]
 pub struct FrameBytes {
     memory: Vec<u8>,
@@ -110,7 +110,7 @@ pub struct FrameBytes {
 }
 
 impl FrameBytes {
-    /// The bytes to send.
+    /// Returns the bytes to send.
     pub fn bytes(&self) -> &[u8] {
         &self.memory[..self.len]
     }
@@ -125,14 +125,14 @@ impl Drop for FrameBytes {
 /// A frame that is being filled.
 #[derive(Debug)]
 pub struct Frame {
-    /// All of it is written, the bytes behind `len` by earlier frames; none while there is no record.
+    /// Fully initialised: the bytes behind `len` are from earlier frames; empty while there is no record.
     memory: Vec<u8>,
     len: usize,
     pool: Rc<FramePool>,
 }
 
 impl Frame {
-    /// A frame without a record; its memory is of `pool`.
+    /// Makes a frame without a record; its memory comes from `pool`.
     pub fn new(pool: &Rc<FramePool>) -> Frame {
         Frame { memory: Vec::new(), len: HEADER_BYTES, pool: Rc::clone(pool) }
     }
@@ -142,12 +142,12 @@ impl Frame {
         self.len == HEADER_BYTES
     }
 
-    /// Bytes so far.
+    /// Returns the length so far.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The next `room` bytes, whose content is unspecified.
+    /// Returns the next `room` bytes, whose content is unspecified.
     fn next(&mut self, room: usize) -> &mut [u8] {
         if self.memory.is_empty() {
             self.memory = self.pool.take();
@@ -159,9 +159,10 @@ impl Frame {
         &mut self.memory[self.len..end]
     }
 
-    /// Adds a message that `fill` writes into `room` bytes. Returns the bytes of its record; none if `fill` gives up.
+    /// Adds a message that `fill` writes into `room` bytes. Returns the length of its record, or `None` if `fill` gives
+    /// up.
     ///
-    /// The frame is as before if `fill` gives up or panics.
+    /// The frame does not change if `fill` gives up or panics.
     pub fn add(
         &mut self,
         handler: HandlerId,
@@ -171,7 +172,7 @@ impl Frame {
         self.add_record(MESSAGE, handler, room, fill)
     }
 
-    /// As [`Frame::add`], a large message of `len` bytes; `fill` writes all of it.
+    /// As [`Frame::add`], for a large message of `len` bytes, all of which `fill` writes.
     pub fn add_inline_block(
         &mut self,
         handler: HandlerId,
@@ -206,19 +207,19 @@ impl Frame {
         self.len += bytes.len();
     }
 
-    /// Adds the note that a block of `len` bytes comes with `tag`.
+    /// Adds the announcement of a block of `len` bytes that comes with `tag`.
     pub fn add_block(&mut self, handler: HandlerId, len: u64, tag: u32) {
         self.add_bytes(&record_header(16, handler, BLOCK));
         self.add_bytes(&len.to_le_bytes());
         self.add_bytes(&u64::from(tag).to_le_bytes());
     }
 
-    /// Adds that this place has left.
+    /// Adds the notice that this place has left.
     pub fn add_left(&mut self) {
         self.add_bytes(&record_header(0, HandlerId(0), LEFT));
     }
 
-    /// The bytes to send, which give `returned` back; the frame is empty then.
+    /// Returns the bytes to send, which return the credit `returned`; the frame is then empty.
     pub fn finish(&mut self, returned: ReturnedCredit) -> FrameBytes {
         self.next(0);
         self.memory[..HEADER_BYTES].copy_from_slice(&returned.to_bytes());
@@ -227,13 +228,10 @@ impl Frame {
         FrameBytes { memory, len, pool: Rc::clone(&self.pool) }
     }
 
-    /// Returns the credit that a frame gives back, and its records.
+    /// Returns the credit that a frame returns, and its records.
     ///
     /// # Errors
-    /// The bytes are no frame.
-    ///
-    /// # Errors
-    /// It is none.
+    /// The bytes are not a frame.
     pub fn parse(bytes: &[u8]) -> Result<(ReturnedCredit, Records<'_>), BrokenFrame> {
         let (header, rest) = bytes.split_at_checked(HEADER_BYTES).ok_or(BrokenFrame)?;
         let returned = ReturnedCredit {
@@ -257,12 +255,12 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The only record, if there is one and no other.
+    /// Returns the only record, or `None` if there is none or more than one.
     pub fn single(mut self) -> Option<FrameRecord<'a>> {
         self.next().filter(|_| self.rest.is_empty())
     }
 
-    /// Reads a record, of which at least a byte is there.
+    /// Reads a record; at least one byte is left.
     fn read(&mut self) -> Result<FrameRecord<'a>, BrokenFrame> {
         let (header, content) = self.rest.split_at_checked(RECORD_BYTES).ok_or(BrokenFrame)?;
         let len = number(header, 0) as usize;
@@ -287,12 +285,12 @@ impl<'a> Iterator for Records<'a> {
     type Item = FrameRecord<'a>;
 
     fn next(&mut self) -> Option<FrameRecord<'a>> {
-        // `Frame::parse` has read all of them.
+        // `Frame::parse` has checked all of them.
         if self.rest.is_empty() { None } else { self.read().ok() }
     }
 }
 
-/// Bytes that no sound place sends as a frame.
+/// Bytes that no valid place sends as a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenFrame;
 
@@ -341,7 +339,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(parts in proptest::collection::vec(part(), 0..12), returned: [u32; 3]) {
-            // Memory of another frame, all of which is to be written over.
+            // Memory of another frame, all of which must be overwritten.
             let mut frame = Frame::new(&Rc::new(FramePool(RefCell::new(vec![vec![0xaa; 500]]))));
             let mut expected = Vec::new();
             for part in &parts {

@@ -1,9 +1,9 @@
-//! The receives that wait for frames.
+//! The posted receives for frames.
 //!
-//! A message that a library was told to expect it moves into the memory of the receiver, and shows it at the look that
-//! brings it. Others it copies into memory of its own, and shows them at the next look. So some receives are posted
-//! from the first look of a place to its end. They take frames in the order in which they were posted, and that is the
-//! order of each pair and class. Invariant: at least one is posted, until the end.
+//! For a message with a posted receive, an MPI library moves the bytes into the receiver's memory, and reports them at
+//! the poll that brings them. Others it copies into its own memory, and reports them at the next poll. So some receives
+//! are posted from the first poll of a place to its end. They take frames in the order in which they were posted, which
+//! is the order of each pair and class. Invariant: at least one is posted, until the end.
 
 use crate::block::{BlockBytes, BlockPool};
 use crate::frame::{HEADER_BYTES, RECORD_BYTES, class_of};
@@ -12,13 +12,13 @@ use isles_transport::{Class, Inbound, PlaceId};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Number of receives posted while nothing comes.
+/// Number of receives posted while nothing arrives.
 const POSTED: usize = 4;
 
-/// Offset of a frame in its memory: chosen so that the content of its first record is aligned as a block is.
+/// Offset of a frame in its memory, such that the content of its first record is aligned like a block.
 const START: usize = 64 - HEADER_BYTES - RECORD_BYTES;
 
-/// A frame that has come.
+/// A frame that has arrived.
 pub(crate) struct ArrivedFrame {
     pub(crate) source: PlaceId,
     pub(crate) class: Class,
@@ -31,7 +31,7 @@ impl ArrivedFrame {
         &self.memory.bytes()[START..START + self.len]
     }
 
-    /// Its memory, to be kept with the content of its first record, which is so long.
+    /// Returns its memory, to be kept for the content of its first record, which has this length.
     pub(crate) fn into_content(self, len: usize) -> BlockBytes {
         self.memory.part(START + HEADER_BYTES + RECORD_BYTES, len)
     }
@@ -40,9 +40,9 @@ impl ArrivedFrame {
 /// Receives that wait for frames, and the frames that have arrived.
 pub(crate) struct FrameInlet {
     library: Rc<Library>,
-    /// Memory of frames alone, all of which have the same length.
+    /// Memory for frames only, all of the same length.
     pool: Rc<BlockPool>,
-    /// Bytes of the longest frame.
+    /// Length of the longest frame.
     room: usize,
     posted: VecDeque<OpenRequest<BlockBytes>>,
     /// Frames that have arrived and were not wanted yet, the oldest first.
@@ -58,12 +58,12 @@ impl FrameInlet {
         inlet
     }
 
-    /// Returns `true` if `len` bytes are worth the memory of a whole frame.
+    /// Returns `true` if `len` bytes are worth keeping the memory of a whole frame.
     pub(crate) fn is_worth_a_frame(&self, len: usize) -> bool {
         4 * len >= self.room
     }
 
-    /// The oldest frame that is wanted, if it has come.
+    /// Returns the oldest wanted frame, if one has arrived.
     pub(crate) fn next(&mut self, inbound: Inbound) -> Option<ArrivedFrame> {
         let is_wanted = |frame: &ArrivedFrame| inbound == Inbound::All || frame.class == Class::Control;
         loop {
@@ -81,12 +81,12 @@ impl FrameInlet {
         !self.arrived.is_empty() || self.look()
     }
 
-    /// Puts back a frame that [`FrameInlet::next`] gave, as the next one.
+    /// Puts back a frame that [`FrameInlet::next`] returned, as the next one.
     pub(crate) fn put_back(&mut self, frame: ArrivedFrame) {
         self.arrived.push_front(frame);
     }
 
-    /// Posts as many receives as there should be; for when nothing has come, because what has come goes first.
+    /// Posts the missing receives; call it when nothing has arrived, because arrivals go first.
     #[inline]
     pub(crate) fn repost_receives(&mut self) {
         while self.posted.len() < POSTED {
@@ -99,7 +99,7 @@ impl FrameInlet {
         self.posted.push_back(self.library.post_frame(memory, START));
     }
 
-    /// Looks once for a frame; whether there was one.
+    /// Polls once for a frame; returns whether there was one.
     fn look(&mut self) -> bool {
         let Some(oldest) = self.posted.front_mut() else { return false };
         let Some(frame) = self.library.take_frame(oldest) else { return false };
@@ -112,7 +112,7 @@ impl FrameInlet {
         true
     }
 
-    /// Posts nothing more: nothing comes any more.
+    /// Posts no more receives: nothing arrives any more.
     pub(crate) fn close(&mut self) {
         self.posted.drain(..).for_each(|request| self.library.cancel(request));
     }

@@ -1,9 +1,9 @@
 //! Places of several hosts over an MPI library.
 //!
-//! The bytes are moved by Open MPI or MPICH, which a shim of C binds; ours are the frames that small messages travel in
-//! ([`frame`]), the credit of each pair of places ([`credit`]) and the endpoint made of both. Places of one host do not
-//! use it: the façade composes it with shared memory. `docs/design/hosts.md` says how and why. Invariant: only the
-//! thread that began the library calls it.
+//! Open MPI or MPICH moves the bytes, through a shim in C; this crate has the frames in which small messages travel
+//! ([`frame`]), the credit of each pair of places ([`credit`]), and the endpoint made of both. Places of one host do
+//! not use it: the façade combines it with shared memory. `docs/design/hosts.md` has the design. Invariant: only the
+//! thread that started the library calls it.
 
 pub mod credit;
 pub mod failure_detector;

@@ -1,8 +1,8 @@
 //! The MPI library, as the shim binds it.
 //!
-//! The only file with unsafe code of this crate. Errors of the library are not for the program: MPI does not say what
-//! still works after one, so the run ends with a line, everywhere. Invariant: an open request owns
-//! its bytes, so that no safe function hands memory to the library and relies on its caller.
+//! The only file of this crate with unsafe code. Errors of the library are not passed to the program: MPI does not say
+//! what still works after one, so the run ends with a line, everywhere. Invariant: an open request owns its bytes, so
+//! no safe function gives the library memory that only its caller keeps alive.
 
 use crate::block::BlockBytes;
 use crate::frame::FrameBytes;
@@ -45,10 +45,10 @@ unsafe extern "C" {
     fn shim_error(code: c_int, text: *mut c_char, room: c_int);
 }
 
-/// The tag of what is sent before or after a run.
+/// The tag of messages before or after a run.
 const APART: u32 = 0;
 
-/// Reason why the library could not be begun.
+/// Reason why the library could not be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MpiError(String);
 
@@ -62,11 +62,11 @@ impl std::error::Error for MpiError {}
 
 /// A request of the library, and the bytes that it sends or receives, on the heap.
 ///
-/// It owns the bytes until it is done, so nobody reads or frees them meanwhile. Dropped before, it leaves them to the
-/// library for ever.
+/// It owns the bytes until it is done, so nothing else reads or frees them meanwhile. Dropped earlier, it leaks them to
+/// the library.
 #[derive(Debug)]
 pub(crate) struct OpenRequest<B> {
-    /// In the table of the shim, while the request is open.
+    /// Index in the shim's table while the request is open.
     slot: Option<c_int>,
     /// Bytes of the request, until they are taken.
     bytes: Option<B>,
@@ -77,12 +77,12 @@ impl<B> OpenRequest<B> {
         OpenRequest { slot: Some(slot), bytes: Some(bytes) }
     }
 
-    /// A request that is done: nothing had to be moved.
+    /// Returns a request that is done: nothing had to be moved.
     pub(crate) fn done(bytes: B) -> Self {
         OpenRequest { slot: None, bytes: Some(bytes) }
     }
 
-    /// The bytes, if the request is done.
+    /// Returns the bytes, if the request is done.
     pub(crate) fn into_bytes(mut self) -> Option<B> {
         if self.slot.is_none() { self.bytes.take() } else { None }
     }
@@ -96,27 +96,27 @@ impl<B> Drop for OpenRequest<B> {
     }
 }
 
-/// A frame that has come: its source, its tag, and its length in bytes.
+/// A received frame: its source, its tag, and its length in bytes.
 pub(crate) struct ReceivedFrame {
     pub(crate) from: u32,
     pub(crate) tag: u32,
     pub(crate) len: usize,
 }
 
-/// The library, begun; it belongs to one thread.
+/// The library, initialised; it belongs to one thread.
 #[derive(Debug)]
 pub struct Library {
     rank: u32,
     size: u32,
-    /// True if the communicator is the program's, which then also ends the library.
+    /// True if the communicator belongs to the program, which then also finalises the library.
     is_lent: bool,
     is_over: Cell<bool>,
     thread: PhantomData<*const ()>,
 }
 
 impl Library {
-    /// Begins the library, or joins in where the program has begun it; once in a process. The environment then has
-    /// nothing more of the launcher, because a program that this process starts is no rank.
+    /// Initialises the library, or joins if the program has initialised it; once in a process. Removes the launcher's
+    /// variables from the environment, because a program that this process starts is no rank.
     ///
     /// # Errors
     /// The library refuses, or cannot be used by one thread of several.
@@ -125,11 +125,11 @@ impl Library {
         // NEED: the library is C.
         // SOUND: both pointers are to live integers; the shim does the rest with memory of its own.
         let code = unsafe { shim_begin(&mut rank, &mut size) };
-        Library::of(code, (rank, size), false)
+        Library::of(code, rank, size, false)
     }
 
-    /// Uses a communicator that the program has, an integer as `MPI_Comm_c2f` gives it, until [`Library::end`]. All of
-    /// its processes call it, one use after the other.
+    /// Uses a communicator of the program, as the integer of `MPI_Comm_c2f`, until [`Library::end`]. All of its
+    /// processes call this, one use after the other.
     ///
     /// # Errors
     /// As [`Library::size_of`] says.
@@ -139,14 +139,14 @@ impl Library {
         // NEED: the library is C.
         // SOUND: both pointers are to live integers, and the communicator was checked.
         let code = unsafe { shim_use(communicator, &mut rank, &mut size) };
-        Library::of(code, (rank, size), true)
+        Library::of(code, rank, size, true)
     }
 
     /// Returns the number of processes in a communicator of the program.
     ///
     /// # Errors
-    /// The library has not begun, has ended, or cannot be used by one thread of several; or it is no communicator of
-    /// one group of processes.
+    /// The library is not initialised, is finalised, or cannot be used by one thread of several; or this is not an
+    /// intracommunicator.
     pub fn size_of(communicator: i32) -> Result<u32, MpiError> {
         let mut size = 0;
         // NEED: the library is C.
@@ -157,7 +157,7 @@ impl Library {
         }
     }
 
-    fn of(code: c_int, (rank, size): (c_int, c_int), is_lent: bool) -> Result<Library, MpiError> {
+    fn of(code: c_int, rank: c_int, size: c_int, is_lent: bool) -> Result<Library, MpiError> {
         match (code, u32::try_from(rank), u32::try_from(size)) {
             (0, Ok(rank), Ok(size)) if rank < size => {
                 Ok(Library { rank, size, is_lent, is_over: Cell::new(false), thread: PhantomData })
@@ -166,7 +166,7 @@ impl Library {
         }
     }
 
-    /// The rank of this process.
+    /// Returns the rank of this process.
     pub fn rank(&self) -> u32 {
         self.rank
     }
@@ -176,7 +176,7 @@ impl Library {
         self.size
     }
 
-    /// The name and version of the library, one line.
+    /// Returns the name and version of the library in one line.
     pub fn version() -> String {
         // NEED: the library is C.
         // SOUND: the shim writes at most that many bytes, the last of them zero.
@@ -195,8 +195,8 @@ impl Library {
         all.chunks(own.len().max(1)).map(<[u8]>::to_vec).collect()
     }
 
-    /// Sends bytes to another rank, which receives as many, and waits until they are on their way; where nothing else
-    /// is under way: before or after a run.
+    /// Sends bytes to another rank, which receives the same number, and waits until they have left; only before or
+    /// after a run, when nothing else is in flight.
     pub fn send(&self, bytes: &[u8], to: u32) {
         // NEED: the library is C.
         // SOUND: the bytes are borrowed until the request is done.
@@ -204,7 +204,7 @@ impl Library {
         self.complete(slot);
     }
 
-    /// Waits for the bytes that another rank sends by [`Library::send`]; they are as many as `bytes`.
+    /// Waits for bytes that another rank sends by [`Library::send`], of the length of `bytes`.
     pub fn receive(&self, bytes: &mut [u8], from: u32) {
         // NEED: the library is C.
         // SOUND: the bytes are borrowed until the request is done.
@@ -219,7 +219,7 @@ impl Library {
         }
     }
 
-    /// Begins to send a frame.
+    /// Starts the send of a frame.
     pub(crate) fn send_frame(&self, frame: FrameBytes, to: u32, tag: u32) -> OpenRequest<FrameBytes> {
         let (bytes, mut slot) = (frame.bytes(), 0);
         // NEED: the library is C.
@@ -231,7 +231,7 @@ impl Library {
         OpenRequest::new(slot, frame)
     }
 
-    /// Begins to send a block.
+    /// Starts the send of a block.
     pub(crate) fn send_block(&self, bytes: BlockBytes, to: u32, tag: u32) -> OpenRequest<BlockBytes> {
         // NEED: the library is C.
         // SOUND: the bytes are on the heap, where the request keeps them until it is done.
@@ -239,7 +239,7 @@ impl Library {
         OpenRequest::new(slot, bytes)
     }
 
-    /// Begins to receive a block, as long as `bytes`, into them.
+    /// Starts the receive of a block of the length of `bytes` into them.
     pub(crate) fn receive_block(
         &self,
         mut bytes: BlockBytes,
@@ -252,7 +252,7 @@ impl Library {
         OpenRequest::new(slot, bytes)
     }
 
-    /// The slot of a request that sends a block.
+    /// Returns the slot of a request that sends a block.
     ///
     /// # Safety
     /// The bytes stay where and what they are until the request is done.
@@ -267,7 +267,7 @@ impl Library {
         slot
     }
 
-    /// The slot of a request that receives a block.
+    /// Returns the slot of a request that receives a block.
     ///
     /// # Safety
     /// The bytes stay where they are, and nobody else reads or writes them, until the request is done.
@@ -313,7 +313,7 @@ impl Library {
         OpenRequest::new(slot, bytes)
     }
 
-    /// Returns the frame that has arrived for a receive that [`Library::post_frame`] posted, which is then done; `None`
+    /// Returns the frame that has arrived for a receive posted by [`Library::post_frame`], which is then done; `None`
     /// if none has.
     pub(crate) fn take_frame(&self, request: &mut OpenRequest<BlockBytes>) -> Option<ReceivedFrame> {
         let slot = request.slot?;
@@ -329,7 +329,7 @@ impl Library {
         Some(ReceivedFrame { from: from as u32, tag: tag as u32, len: len as usize })
     }
 
-    /// Ends a receive for which nothing comes any more.
+    /// Cancels a receive for which nothing comes any more.
     pub(crate) fn cancel<B>(&self, mut request: OpenRequest<B>) {
         if let Some(slot) = request.slot.take() {
             // NEED: the library is C.
@@ -339,7 +339,7 @@ impl Library {
         }
     }
 
-    /// Begins to wait until all ranks have begun to.
+    /// Starts to wait until all ranks have called this.
     pub(crate) fn begin_barrier(&self) -> OpenRequest<()> {
         let mut slot = 0;
         // NEED: the library is C.
@@ -349,7 +349,7 @@ impl Library {
         OpenRequest::new(slot, ())
     }
 
-    /// Lets `call` be called with the exit code when this process exits in good order, by the thread that exits; once.
+    /// Registers `call` to be called with the exit code by the thread that exits this process normally; once.
     pub fn at_exit(&self, call: extern "C" fn(c_int)) {
         // NEED: only the C library tells the exit code.
         // SOUND: the function stays as long as the program does.
@@ -357,7 +357,7 @@ impl Library {
         assert_eq!(refused, 0, "the C library takes no function for the exit");
     }
 
-    /// Ends the library, or gives the program's communicator back; nothing more is sent or received.
+    /// Finalises the library, or gives the program's communicator back; nothing more is sent or received.
     pub fn end(&self) {
         if !self.is_over.replace(true) {
             // NEED: the library is C.
@@ -366,8 +366,9 @@ impl Library {
         }
     }
 
-    /// Ends the library as [`Library::end`]; if that takes longer than `limit`, ends this process with `code`. With
-    /// MPICH it ends the process at once, as far as its launcher lets it, because its own end sometimes takes for ever.
+    /// Finalises the library as [`Library::end`]; if that takes longer than `limit`, ends this process with `code`.
+    /// With MPICH it ends the process at once, as far as its launcher allows, because MPICH's finalisation sometimes
+    /// hangs.
     pub fn end_within(&self, limit: Duration, code: i32) {
         // Its end is that of the process, which does not wait for it.
         let _ = std::thread::Builder::new().name("isles-end".into()).spawn(move || {
@@ -380,10 +381,10 @@ impl Library {
         self.end();
     }
 
-    /// Says why on standard error, and ends all ranks with an exit code that is not 0.
+    /// Prints the reason on standard error, and ends all ranks with an exit code other than 0.
     pub fn abort(&self, why: &dyn fmt::Display) -> ! {
         notice(format_args!("isles: place {}: {why}", self.rank));
-        // The launcher may take its time, and `MPI_Abort` wait for it.
+        // The launcher may be slow, and `MPI_Abort` wait for it.
         std::thread::spawn(|| {
             std::thread::sleep(Duration::from_secs(1));
             std::process::abort();
@@ -401,14 +402,14 @@ impl Library {
     }
 }
 
-/// Ends this process with `code` at once, without what it does at its end.
+/// Ends this process with `code` at once, without exit handlers.
 pub(crate) fn leave(code: i32) -> ! {
     // NEED: nothing safe ends a process without running what it runs at its end, which may wait for who is lost.
     // SOUND: it takes a number.
     unsafe { shim_leave(code) }
 }
 
-/// Returns the reason why the library cannot be used: a word of the shim, or an error code of the library.
+/// Returns the reason why the library cannot be used: a code of the shim, or an error code of the library.
 fn refusal(code: c_int) -> String {
     let text = match code {
         -1 => "it does not offer MPI_THREAD_FUNNELED; allowed: MPI_Init_thread with that, or more",
@@ -428,7 +429,7 @@ fn meaning(code: c_int) -> String {
     if text.is_empty() { format!("error {code}") } else { text }
 }
 
-/// The text that `write` puts into the memory that it gets.
+/// Returns the text that `write` stores in its buffer.
 fn text_of(write: impl FnOnce(*mut c_char, c_int)) -> String {
     let mut text = [0_u8; 1024];
     write(text.as_mut_ptr().cast(), text.len() as c_int);

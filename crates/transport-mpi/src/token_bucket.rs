@@ -1,23 +1,23 @@
-//! Choice of the messages that leave at once; the others wait for company.
+//! A token bucket that chooses the messages which leave at once; the others wait to share a frame.
 //!
-//! A call of the library takes its sender as long as writing hundreds of messages into a frame, so messages share
-//! frames. But a message that waits while its place computes is late by the time of that computation. So a few messages
-//! may leave at once, and more as time goes by: a token bucket (Turner, 1986). It knows neither frames nor clocks.
+//! A call of the library costs its sender as much as writing hundreds of messages into a frame, so messages share
+//! frames. But a message that waits while its place computes is delayed by that computation. So a few messages may
+//! leave at once, and more as time goes by: a token bucket (Turner, 1986). It knows neither frames nor clocks.
 //! Invariant: in a time `t` at most `TOKENS` + `t` / `REFILL` + 1 messages leave at once.
 
 use std::time::Duration;
 
-/// Number of tokens that may leave at once after a silence.
+/// Number of messages that may leave at once after a silence.
 const TOKENS: u32 = 4;
 
-/// After so long one more may: several times what a call costs its sender.
+/// Time after which one more may leave: several times the cost of a call to its sender.
 const REFILL: Duration = Duration::from_micros(25);
 
-/// The right to leave at once.
+/// The bucket of one sender.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     tokens: u32,
-    /// Time at which the last token came, since some start.
+    /// Time of the last token, since some start.
     refilled: Duration,
 }
 
@@ -28,9 +28,9 @@ impl Default for TokenBucket {
 }
 
 impl TokenBucket {
-    /// Returns `true`, and uses a token up, if something may leave at once at `now`, which must not go back.
+    /// Returns `true`, and uses up a token, if a message may leave at once at `now`, which must not go back.
     pub fn take(&mut self, now: Duration) -> bool {
-        // Of 64 bits, in which centuries fit: division of longer ones is a call.
+        // 64 bits, enough for centuries: a division of longer numbers is a function call.
         let passed = now.saturating_sub(self.refilled).as_nanos() as u64;
         let came = (passed / REFILL.as_nanos() as u64).min(u64::from(TOKENS)) as u32;
         if self.tokens + came >= TOKENS {
@@ -71,7 +71,7 @@ mod tests {
                 if bucket.take(now) {
                     left.push(now);
                 } else {
-                    // Whoever stays has one before it that left not long ago.
+                    // A message that waits has one before it that left not long ago.
                     prop_assert!(last.is_some_and(|last| now - last < REFILL));
                 }
             }

@@ -200,12 +200,12 @@ impl Pair {
     }
 }
 
-/// Sends a true message; whether there is room is not the question.
+/// Sends a valid message, if there is room.
 fn send(from: &ShmEndpoint, to: PlaceId, script: &mut Script<'_>) {
     let (class, handler) = (script.class(), HandlerId(u16::from(script.byte())));
     let len = usize::from(script.byte()) << (script.byte() & 3);
     let fill = script.byte();
-    // An endpoint that has been told of its own death is not asked any more.
+    // Not checked: the ring may be full, or the receiver dead.
     let _ = if script.byte() & 3 == 0 {
         from.send_block(to, class, handler, len, &mut |room| room.fill(fill))
     } else {

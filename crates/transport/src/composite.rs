@@ -1,9 +1,10 @@
-//! One endpoint made of two: near places are reached by one transport, far ones by another.
+//! One endpoint made of two: one transport for near places, another for far ones.
 //!
-//! Each place is reached by exactly one of the two, so order, classes and credit are those of that one. Both may number
-//! the places in their own way. The place sleeps in the near endpoint, which looks at the far one as often as at
-//! itself; whoever brings something from afar ends the sleep by the near [`Unpark`]. Invariant: a place that the near
-//! transport reaches is never reached by the far one, and only the one that reaches it tells of its death.
+//! Each place is reached by exactly one of the two transports, which provides its order, classes and credit. They may
+//! number the places differently. The place sleeps in the near endpoint, which polls the far one as often as itself; a
+//! thread that receives a message from a far place ends the sleep through the near [`Unpark`]. Invariant: the far
+//! transport never reaches a place that the near one reaches, and only the transport that reaches a place reports its
+//! death.
 
 use crate::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Lending, LendingError, LentSlice, Limits,
@@ -19,36 +20,36 @@ use std::time::Duration;
 
 /// The far half of a [`CompositeEndpoint`].
 pub trait FarEndpoint: Endpoint {
-    /// Makes `near` end the waits in which its place sleeps: from now on this endpoint is not waited on itself.
+    /// Makes this endpoint end waits through `near`; from then on, the place does not sleep in this endpoint.
     fn set_near_unparker(&self, near: Arc<dyn Unpark>);
 
-    /// Called before the place sleeps: sends what was held back. How long the place may sleep at most without a look at
-    /// [`Endpoint::is_ready`], if that is bounded.
+    /// Prepares for the sleep of the place: sends the messages held back so far. Returns the longest time that the
+    /// place may sleep without a call of [`Endpoint::is_ready`], or `None` if that is not bounded.
     fn before_sleep(&self) -> Option<Duration>;
 }
 
-/// Number of looks at near places that found something, after which one is at far places; if nothing is found, each
-/// look is at both.
+/// Number of successful polls of near places after which far places are polled once. A poll that finds nothing covers
+/// both.
 const NEAR_LOOKS: u32 = 4;
 
-/// Polls of near places for one of far places, in a wait: a library takes as long for one as a near message.
-/// If places share processors each look has waited for its turn, so there it is at both.
+/// Number of polls of near places for one of far places during a wait: a poll of a library takes as long as a near
+/// message. If places share processors, each poll covers both, because the place has waited for its turn.
 const WAITING_LOOKS: u32 = 8;
 
 /// Numbering of the places that a transport reaches.
 #[derive(Clone, Debug)]
 pub struct PlaceNumbers {
-    /// Number in the transport of each place of the run, if that reaches it.
+    /// Number in the transport of each place of the run, if the transport reaches it.
     inner: Vec<Option<PlaceId>>,
-    /// Place of the run of each number in the transport.
+    /// Place of the run for each number in the transport.
     outer: Vec<Option<PlaceId>>,
 }
 
 impl PlaceNumbers {
-    /// The places of the run that have these numbers in the transport, in pairs of place and number.
+    /// Creates the numbering from pairs of a place and its number in the transport.
     ///
     /// # Panics
-    /// If a place or a number is there twice.
+    /// A place or a number occurs twice.
     pub fn of(places: u32, pairs: impl IntoIterator<Item = (PlaceId, PlaceId)>) -> PlaceNumbers {
         let mut numbers = PlaceNumbers { inner: vec![None; places as usize], outer: Vec::new() };
         for (place, number) in pairs {
@@ -62,20 +63,20 @@ impl PlaceNumbers {
         numbers
     }
 
-    /// The number of `place` in the transport, if that reaches it.
+    /// Returns the number of `place` in the transport, if the transport reaches it.
     #[inline]
     fn of_place(&self, place: PlaceId) -> Option<PlaceId> {
         self.inner.get(place.index()).copied().flatten()
     }
 
-    /// The place with this number in the transport, if it is one of the run.
+    /// Returns the place with this number in the transport, if it belongs to the run.
     #[inline]
     fn place(&self, number: PlaceId) -> Option<PlaceId> {
         self.outer.get(number.index()).copied().flatten()
     }
 }
 
-/// A place that reaches some others by `N`, and the rest by `F`.
+/// Endpoint of a place that reaches near places by `N` and the others by `F`.
 pub struct CompositeEndpoint<N, F> {
     here: PlaceId,
     near: N,
@@ -84,27 +85,28 @@ pub struct CompositeEndpoint<N, F> {
     far_numbers: PlaceNumbers,
     /// First place on the host of each place.
     hosts: Vec<PlaceId>,
-    /// Limits of what both can carry.
+    /// Limits that both transports support.
     limits: Limits,
-    /// True if there are far places at all; if there are none, nobody looks for them.
+    /// True if there are far places; otherwise they are never polled.
     has_far: bool,
-    /// Looks at near places that found something, since the last one at far places.
+    /// Number of successful polls of near places since far places were polled.
     near_looks: Cell<u32>,
 }
 
 impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
-    /// The endpoint of `here`, which both transports know. A place that both reach is near; `hosts` says by place
-    /// which is the first one that is near to it.
+    /// Returns the endpoint of `here`, which both transports must contain. A place that both reach is near; `hosts`
+    /// gives, for each place, the first place that is near to it.
     ///
     /// # Panics
-    /// If some place is reached by none, is near and has another host than this one, or is far and has the same.
+    /// A place is reached by neither transport, is near with another host than `here`, or is far with the same host.
     pub fn new(
         here: PlaceId,
-        near: (N, PlaceNumbers),
-        far: (F, PlaceNumbers),
+        near: N,
+        near_numbers: PlaceNumbers,
+        far: F,
+        far_numbers: PlaceNumbers,
         hosts: Vec<PlaceId>,
     ) -> CompositeEndpoint<N, F> {
-        let ((near, near_numbers), (far, far_numbers)) = (near, far);
         let mut has_far = false;
         for place in (0..near_numbers.inner.len() as u32).map(PlaceId) {
             let is_near = near_numbers.of_place(place).is_some();
@@ -150,11 +152,13 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
     #[inline]
     fn progress_of(
         &self,
-        (endpoint, numbers, is_near): (&dyn Endpoint, &PlaceNumbers, bool),
+        endpoint: &dyn Endpoint,
+        numbers: &PlaceNumbers,
+        is_near: bool,
         inbound: Inbound,
         deliver: &mut dyn FnMut(Arrival<'_>),
     ) -> usize {
-        // Reports of a transport about places that the other one reaches, or about none of the run, are ignored.
+        // Reports of a transport about places that the other one reaches, or that are not in the run, are ignored.
         let known = |number| numbers.place(number).filter(|place| self.is_near(*place) == is_near);
         endpoint.progress(inbound, &mut |arrival| match arrival {
             Arrival::Message(message) => {
@@ -170,8 +174,8 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
         })
     }
 
-    /// As [`Endpoint::progress`] of far places, after one of near places that found so much. Apart, so that what runs
-    /// on one host is short.
+    /// As [`Endpoint::progress`] of far places, after one of near places that made `near` arrivals. A separate
+    /// function, to keep the path on one host short.
     #[inline(never)]
     fn progress_far(&self, near: usize, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let looks = self.near_looks.get() + 1;
@@ -180,11 +184,10 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
             return 0;
         }
         self.near_looks.set(0);
-        self.progress_of((&self.far, &self.far_numbers, false), inbound, deliver)
+        self.progress_of(&self.far, &self.far_numbers, false, inbound, deliver)
     }
 
-    /// As [`Endpoint::take_next`], of a far place. What near places have sent does not wait for many looks at a
-    /// library.
+    /// As [`Endpoint::take_next`] for a far place. Messages of near places do not wait for many polls of a library.
     #[inline(never)]
     fn take_next_far(
         &self,
@@ -197,7 +200,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
     }
 }
 
-/// The same in the numbers of the run.
+/// Converts the place of an error to its number in the run.
 fn with_outer_number(result: Result<(), SendError>, place: PlaceId) -> Result<(), SendError> {
     result.map_err(|error| match error {
         SendError::DeadPlace(_) => SendError::DeadPlace(place),
@@ -260,7 +263,7 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
 
     #[inline]
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        let near = self.progress_of((&self.near, &self.near_numbers, true), inbound, deliver);
+        let near = self.progress_of(&self.near, &self.near_numbers, true, inbound, deliver);
         if self.has_far { near + self.progress_far(near, inbound, deliver) } else { near }
     }
 
@@ -283,7 +286,7 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         let is_far_due = || looks.replace(looks.get() + 1).is_multiple_of(period);
         let is_far_ready = || is_far_due() && self.far.is_ready();
         self.near.wait_with(timeout, &|| is_far_ready() || also());
-        // The event that has ended the wait must not end another one.
+        // The event that ended this wait must not end another one.
         self.far.wait_with(Some(Duration::ZERO), &|| true);
     }
 
@@ -332,7 +335,7 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         self.near.span_sink()
     }
 
-    /// Returns `None`: its receivers may be reached in two ways, and then it would not be one message.
+    /// Returns `None`, because the receivers may be on both transports.
     fn multicast(&self) -> Option<&dyn Multicast> {
         None
     }

@@ -1,21 +1,21 @@
-//! Cores in an order, as a user lists them: how they are read, told and counted.
+//! Cores in an order, as a user lists them: parsed, formatted and counted.
 //!
-//! Here because transports put places on cores of their own kind, processors of the host or cores of a modelled chip,
-//! and one notation serves them all. It knows numbers only, and not which cores there are. Invariant: no core is there
-//! twice, no range could be joined to the one before, and one core is there at least; so equal lists are told the same.
+//! The notation is here because it serves all transports that put places on cores, be they processors of the host or
+//! cores of a modelled chip. It does not know which cores exist. Invariant: no core occurs twice, no range could be
+//! joined to the previous one, and there is at least one core; so equal lists have equal texts.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Cores in an order, each once: ranges of numbers, as few as can be.
+/// Cores in an order, each once, as the smallest number of ranges.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CoreList(Vec<(u32, u32)>);
 
-/// Reason why something is no list of cores.
+/// Error of a list of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreListError {
-    /// It is not cores and ranges with commas, or there is no core at all.
+    /// The text is not a list of cores and ranges with commas, or there is no core.
     Unreadable,
     /// A core is listed more than once.
     Duplicate {
@@ -40,10 +40,10 @@ impl std::error::Error for CoreListError {}
 impl FromStr for CoreList {
     type Err = CoreListError;
 
-    /// Reads cores and ranges with commas.
+    /// Parses cores and ranges separated by commas.
     ///
     /// # Errors
-    /// The text is no such list, or a core is there twice.
+    /// The text is not such a list, or a core occurs twice.
     fn from_str(text: &str) -> Result<CoreList, CoreListError> {
         let ranges = text.split(',').map(|word| range(word.trim()));
         CoreList::of(ranges.collect::<Option<Vec<_>>>().ok_or(CoreListError::Unreadable)?)
@@ -51,10 +51,10 @@ impl FromStr for CoreList {
 }
 
 impl CoreList {
-    /// The cores of these ranges. An empty range is none.
+    /// Creates the list of the cores of these ranges. An empty range has no cores.
     ///
     /// # Errors
-    /// A core is there twice, or there is no core at all.
+    /// A core occurs twice, or there is no core.
     pub fn of(ranges: impl IntoIterator<Item = RangeInclusive<u32>>) -> Result<CoreList, CoreListError> {
         let mut list: Vec<(u32, u32)> = Vec::new();
         for (first, last) in
@@ -80,12 +80,12 @@ impl CoreList {
         u32::try_from(lengths.sum::<u64>()).unwrap_or(u32::MAX)
     }
 
-    /// The cores in their order.
+    /// Returns the cores in their order.
     pub fn cores(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().flat_map(|(first, last)| *first..=*last)
     }
 
-    /// A core of the list that is none of the first `cores`.
+    /// Returns a core of the list that is not among the first `cores`.
     pub fn missing(&self, cores: u32) -> Option<u32> {
         let (first, last) = self.0.iter().find(|(_, last)| *last >= cores)?;
         Some(if *first < cores { *last } else { *first })
@@ -105,7 +105,7 @@ impl fmt::Display for CoreList {
     }
 }
 
-/// A core, or a range from the lower to the higher.
+/// Parses a core, or a range from the lower to the higher core.
 fn range(word: &str) -> Option<RangeInclusive<u32>> {
     let number = |digits: &str| {
         let plain = digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,8 +1,8 @@
-//! The interface between one place and the means that carries its messages.
+//! The interface between one place and the transport that carries its messages.
 //!
-//! [`Endpoint`] is small: send, receive, wait. What not every transport has is a trait of its own, [`Multicast`],
-//! [`WorkModel`], [`SpanSink`] and [`MappedMemory`], for which each endpoint answers. Invariant: no method has a
-//! default, so the compiler finds what an endpoint that wraps another forgets to hand on.
+//! [`Endpoint`] is small: send, receive, wait. Capabilities that not every transport has are traits of their own, such
+//! as [`Multicast`], [`WorkModel`], [`SpanSink`] and [`MappedMemory`], which each endpoint returns or not. Invariant:
+//! no method has a default, so the compiler finds methods that a wrapping endpoint does not forward.
 
 use crate::region::Region;
 use crate::span::{Span, SpanId};
@@ -50,12 +50,12 @@ pub struct Limits {
 
 /// Memory of a large message, owned by the receiver until it is dropped.
 pub trait BlockMemory {
-    /// The bytes of the message; the first is aligned to 64 bytes where the transport can do that.
+    /// Returns the bytes of the message, aligned to 64 bytes if the transport supports that.
     fn bytes(&self) -> &[u8];
 }
 
-/// An owned large message; dropping it gives its memory back to the sender, and wakes one that was refused for lack
-/// of it.
+/// An owned large message. Dropping it returns its memory to the sender, and wakes the sender if it was refused for
+/// lack of memory.
 pub type Block = Box<dyn BlockMemory>;
 
 /// Body of a message.
@@ -67,7 +67,7 @@ pub enum Body<'a> {
 }
 
 impl Body<'_> {
-    /// The bytes, wherever they lie.
+    /// Returns the bytes of either form.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Body::Inline(bytes) => bytes,
@@ -84,20 +84,20 @@ pub struct Message<'a> {
     pub class: Class,
     /// The function that receives it, unchecked.
     pub handler: HandlerId,
-    /// Its bytes, as the sender wrote them.
+    /// The bytes that the sender wrote.
     pub body: Body<'a>,
 }
 
 /// Reason why a place counts as dead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Death {
-    /// It is gone, and nobody saw how: its endpoint was dropped, or its simulated world took it away.
+    /// It ended in an unknown way: its endpoint was dropped, or its simulated world removed it.
     Ended,
     /// Its process ended by itself, with this exit code.
     Exited(i32),
     /// Its process was ended by this signal.
     Killed(i32),
-    /// It broke the transport's format; the text names where.
+    /// It violated the transport's format; the text says where.
     Corrupt(String),
 }
 
@@ -137,21 +137,21 @@ pub enum Inbound {
 /// Result of [`Endpoint::take_next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing has arrived there.
+    /// No message has arrived.
     Nothing,
-    /// There may be something, for [`Endpoint::progress`].
+    /// There may be a message, which only [`Endpoint::progress`] can take.
     Left,
-    /// The message was wanted, and is gone.
+    /// The message was taken.
     Taken,
 }
 
 /// Reason why nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// No room at the moment: call [`Endpoint::progress`] and try again, or [`EndpointExt::wait`].
+    /// There is no room at present: call [`Endpoint::progress`] and try again, or [`EndpointExt::wait`].
     Full,
-    /// The receiver is dead, or has left, and will never take a message. Whether it died is what
-    /// [`Endpoint::is_dead`] says: of a place that left it says no, and no [`Arrival::Died`] tells of it.
+    /// The receiver has died or left, and will never take a message. [`Endpoint::is_dead`] says which; no
+    /// [`Arrival::Died`] reports a place that left.
     DeadPlace(PlaceId),
     /// The message can never be sent this way.
     TooLong {
@@ -181,37 +181,36 @@ impl std::error::Error for SendError {}
 
 /// Ends an [`Endpoint::wait_with`] of the place from any thread.
 pub trait Unpark: Send + Sync {
-    /// Makes the wait under way, or the next one if there is none, return at once.
+    /// Makes the current wait return immediately, or the next one if the place does not wait.
     fn unpark(&self);
 }
 
 /// One place's attachment to the others.
 ///
-/// An endpoint belongs to one thread. Calling order: `progress` whenever there is time, `wait_with` when there
-/// is nothing to do. A place never sends to itself through its endpoint; that is an assertion.
+/// An endpoint belongs to one thread. Call `progress` regularly, and `wait_with` when there is nothing to do. A place
+/// must not send to itself through its endpoint; an assertion checks this.
 pub trait Endpoint {
-    /// The place attached here.
+    /// Returns the place of this endpoint.
     fn here(&self) -> PlaceId;
 
     /// Returns the number of places of the run; constant.
     fn places(&self) -> u32;
 
-    /// The bounds of this endpoint; constant.
+    /// Returns the limits of this endpoint; constant.
     fn limits(&self) -> Limits;
 
-    /// Returns `true` if places share processors, so that looking for a message in a loop may keep its sender from
-    /// running; constant.
+    /// Returns `true` if places share processors, so that polling in a loop may keep the sender from running; constant.
     fn shares_processors(&self) -> bool;
 
     /// Sends a small message, written in place.
     ///
-    /// `fill` gets exactly `room` bytes whose content is unspecified and returns how many of them (from the
-    /// front) are the message; `None` abandons it. `fill` is called at most once and must not call the endpoint, which
-    /// is an assertion: a second message would be written into the memory of the first.
-    /// May be called from within `deliver` of [`Endpoint::progress`].
+    /// `fill` gets exactly `room` bytes with unspecified content and returns the length of the message, which starts at
+    /// the front; `None` abandons it. `fill` is called at most once and must not call the endpoint, because a second
+    /// message would be written into the same memory; an assertion checks this. `send` may be called from within
+    /// `deliver` of [`Endpoint::progress`].
     ///
     /// # Errors
-    /// Nothing was sent; see [`SendError`] for what can be done.
+    /// Nothing was sent; see [`SendError`].
     fn send(
         &self,
         to: PlaceId,
@@ -221,12 +220,12 @@ pub trait Endpoint {
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Result<(), SendError>;
 
-    /// Sends a large message of exactly `len` bytes, written by `fill` straight into memory that the
-    /// receiver will read; arrives as [`Body::Block`], in order with the small messages of its class.
+    /// Sends a large message of exactly `len` bytes, which `fill` writes directly into memory that the receiver reads.
+    /// It arrives as [`Body::Block`], in order with the small messages of its class.
     ///
     /// # Errors
-    /// Nothing was sent and `fill` was not called. [`SendError::Full`] is also the answer while the receiver keeps
-    /// too many blocks for another one to fit in memory.
+    /// Nothing was sent and `fill` was not called. [`SendError::Full`] is also returned while the receiver keeps so
+    /// many blocks that another one does not fit in memory.
     fn send_block(
         &self,
         to: PlaceId,
@@ -236,7 +235,7 @@ pub trait Endpoint {
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(), SendError>;
 
-    /// Delivers what has arrived, a bounded batch, without blocking; returns how many arrivals.
+    /// Delivers a bounded batch of arrivals without blocking. Returns their number.
     ///
     /// `deliver` may send; it must not call `progress` or `wait_with`.
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize;
@@ -246,57 +245,58 @@ pub trait Endpoint {
     /// yet.
     fn is_ready(&self) -> bool;
 
-    /// Returns when [`Endpoint::is_ready`], or at the end of `timeout`, or when `also` says so. May return early.
+    /// Returns when [`Endpoint::is_ready`] or `also` is true, or after `timeout`. May return early.
     ///
-    /// `also` is asked as often as the endpoint looks by itself. Whoever makes it true while the place may sleep ends
-    /// the sleep by [`Endpoint::unparker`].
+    /// `also` is evaluated whenever the endpoint polls. A thread that makes it true while the place may sleep must call
+    /// [`Unpark::unpark`] of [`Endpoint::unparker`].
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool);
 
     /// Returns the means to end a wait from another thread.
     fn unparker(&self) -> Arc<dyn Unpark>;
 
-    /// Returns `true` if `place` is known to be dead. A place that has left is not: its end was orderly.
+    /// Returns `true` if `place` is known to be dead. A place that has left is not dead: its end was orderly.
     fn is_dead(&self, place: PlaceId) -> bool;
 
-    /// Declares `place` dead, for all places, because a message of it is not what a sound place sends. Its death is
-    /// told like any other; what it had sent before may be lost. Nothing happens if it is dead already.
+    /// Declares `place` dead for all places, because it sent an invalid message. Its death is reported like any other;
+    /// messages that it sent before may be lost. Has no effect if it is dead already.
     ///
     /// May be called from within `deliver` of [`Endpoint::progress`].
     fn declare_dead(&self, place: PlaceId);
 
-    /// Returns the reason why `place` is dead, as far as anybody knows; `None` while it is not known to be dead.
+    /// Returns the cause of the death of `place`, as far as it is known; `None` while the place is not known to be
+    /// dead.
     fn death(&self, place: PlaceId) -> Option<Death>;
 
-    /// Returns `true` if some of what was sent can go on its way only with further calls of this endpoint.
+    /// Returns `true` if some sent messages need further calls of this endpoint to make progress.
     fn is_sending(&self) -> bool;
 
-    /// Says that this place sends nothing more and takes nothing more: its end is orderly from here on, not a death.
-    /// Sends to it answer [`SendError::DeadPlace`].
+    /// Declares that this place sends and takes no more messages: from now on its end is orderly and not a death. Later
+    /// sends to it return [`SendError::DeadPlace`].
     fn leave(&self);
 
-    /// Shows the oldest message of `class` from `from` to `wants`, if there is one and it lies where small ones lie.
-    /// Takes it if `wants` says so.
+    /// Passes the oldest message of `class` from `from` to `wants`, if there is one and it is in a queue of small
+    /// messages. Takes the message if `wants` returns `true`.
     ///
-    /// For who waits for just this message: much shorter than a [`Endpoint::progress`], which it does not replace.
-    /// Whatever else has arrived stays where it is, and so does a message that is not wanted. `wants` may
-    /// send, as `deliver` may. Must not be called from within `deliver`. Where it is not offered, the answer is
-    /// [`Next::Left`].
+    /// This is much faster than [`Endpoint::progress`] if the caller waits for this message only, but does not replace
+    /// it: all other arrivals stay where they are, and so does a message that is not wanted. `wants` may send, like
+    /// `deliver`. Must not be called from within `deliver`. A transport without this capability returns [`Next::Left`].
     fn take_next(&self, from: PlaceId, class: Class, wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool)
     -> Next;
 
-    /// The model that charges the place's work to its core; none on a real machine, where work takes its time.
+    /// Returns the model that charges the place's work to its core; `None` on a real machine.
     fn work_model(&self) -> Option<&dyn WorkModel>;
 
-    /// The trace that the place's spans go to; none while nobody draws any.
+    /// Returns the trace that receives the place's spans; `None` if there is no trace.
     fn span_sink(&self) -> Option<&dyn SpanSink>;
 
-    /// The means to send one message to several places at once; none where it is not offered.
+    /// Returns the means to send one message to several places; `None` if the transport does not support it.
     fn multicast(&self) -> Option<&dyn Multicast>;
 
-    /// Memory that this place shares with others; none where it shares none with anybody.
+    /// Returns the memory that this place shares with others; `None` if it shares none.
     fn shared_memory(&self) -> Option<&dyn MappedMemory>;
 
-    /// The means to read what places of this host lend of their own memory; none where it is not offered.
+    /// Returns the means to read memory that other places of this host lend; `None` if the transport does not support
+    /// it.
     fn lending(&self) -> Option<&dyn Lending>;
 
     /// Returns the information about places on other hosts, or `None` if all are on one.
@@ -316,29 +316,29 @@ impl<E: Endpoint + ?Sized> EndpointExt for E {}
 /// Places on other hosts.
 pub trait OtherHosts {
     /// Returns `true` if `place` is on another host, so that a request and its answer take longer than a copy of some
-    /// ten kibibytes; constant.
+    /// tens of kibibytes; constant.
     fn is_far(&self, place: PlaceId) -> bool;
 
-    /// The first of all places that are on the same host as `place`; constant, and the same at all places.
+    /// Returns the first place on the host of `place`; constant, and the same at all places.
     fn host_of(&self, place: PlaceId) -> PlaceId;
 
-    /// Lets small messages go that wait for company, unless much has gone lately; called before a task runs that may
-    /// compute for long.
+    /// Sends small messages that are held back for coalescing, unless many were sent recently. Called before a task
+    /// that may compute for long.
     fn flush_coalesced(&self);
 }
 
 /// Sends one message to several places.
 pub trait Multicast {
-    /// The lengths of messages of `class` that are taken, in bytes; constant.
+    /// Returns the supported lengths of messages of `class`, in bytes; constant.
     fn bytes(&self, class: Class) -> Range<usize>;
 
-    /// Sends one message to several other places, each named once. It is written once, and each of them fetches it.
+    /// Sends one message to several other places, each listed once. It is written once, and each of them fetches it.
     ///
-    /// It arrives as from [`Endpoint::send`], in order with the other small messages of its class.
+    /// It arrives as if from [`Endpoint::send`], in order with the other small messages of its class.
     ///
     /// # Errors
-    /// Nothing was sent, to nobody: one of them is dead, or there is not room for all. [`SendError::TooLong`] if its
-    /// length is none of [`Multicast::bytes`].
+    /// Nothing was sent to any of them: one of them is dead, or there is not enough room for all.
+    /// [`SendError::TooLong`] if the length is not in [`Multicast::bytes`].
     fn send_to_all(
         &self,
         to: &[PlaceId],
@@ -348,10 +348,10 @@ pub trait Multicast {
     ) -> Result<(), SendError>;
 }
 
-/// A file, or a part of one, that a program has read or written.
+/// An access of a program to a file, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileAccess {
-    /// A number of it, the same for all who name it alike.
+    /// Number of the file, the same for all places that use the same name.
     pub file: u64,
     /// Number of bytes read or written.
     pub bytes: u64,
@@ -359,22 +359,22 @@ pub struct FileAccess {
     pub is_write: bool,
 }
 
-/// Charges what a place does to the clock of its modelled core.
+/// Charges the activities of a place to the clock of its modelled core.
 ///
-/// It takes part in the run: what it is told changes when messages leave and arrive.
+/// It is part of the run: the charges affect when messages leave and arrive.
 pub trait WorkModel {
-    /// Moves the clock of the core by what `work` costs there, as the program says at `line`.
+    /// Advances the clock of the core by the cost of `work`, which the program states at `line`.
     fn work(&self, work: &Work, line: &'static Location<'static>);
 
-    /// Moves the clock of the core to the end of an access of a file.
+    /// Advances the clock of the core to the end of a file access.
     fn access_file(&self, access: &FileAccess);
 }
 
 /// Receives the spans of a place, for a trace.
 ///
-/// It only looks: a run with it takes the same modelled time and has the same order of messages as one without.
+/// It only observes: a run with it has the same modelled times and message order as one without.
 pub trait SpanSink {
-    /// Begins a span of this place now. The number is that of no other open span of the place.
+    /// Begins a span of this place now. No other open span of the place has the returned number.
     fn begin_span(&self, span: &Span) -> SpanId;
 
     /// Ends a span of this place now; ignored if it began before the trace.
@@ -384,49 +384,49 @@ pub trait SpanSink {
     fn add_count(&self, name: &'static str, by: u64);
 }
 
-/// Memory that a place shares with others, not necessarily with all: words for flags and counts, and regions.
+/// Memory that a place shares with some others: words for flags and counts, and regions.
 ///
-/// Nobody is woken by what is written there. Whoever has written says so with a message, which carries the order, too;
-/// or the reader looks there before it sleeps, and the writer [wakes](MappedMemory::wake) it.
+/// A write to it does not wake a place. The writer either sends a message, which also carries the order, or
+/// [wakes](MappedMemory::wake) a reader that checks the memory before it sleeps.
 pub trait MappedMemory {
-    /// Word `index` of the words of `place`, mapped here; none if its memory is not shared with this place, or there is
-    /// no such word. Words start at zero. A place always shares its own.
+    /// Returns word `index` of `place`, mapped here; `None` if its memory is not shared with this place, or there is no
+    /// such word. Words start at zero. A place always shares its own.
     fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64>;
 
     /// Returns the number of words of each place.
     fn words(&self) -> u32;
 
-    /// Takes `words` words of the memory of this place, all of them zero, until [`MappedMemory::free`]. None if there
-    /// is no room, or the system has no memory.
+    /// Allocates a region of `words` zero words in the memory of this place, until [`MappedMemory::free`]. Returns
+    /// `None` if there is no room, or the system has no memory.
     fn allocate(&self, words: u64) -> Option<Region>;
 
-    /// The words of a region, mapped here. None if the memory of its place is not shared with this place, or there is
-    /// no such memory. Of a region that was freed it shows whatever lies there by now.
+    /// Returns the words of a region, mapped here; `None` if the memory of its place is not shared with this place, or
+    /// does not exist. After the region was freed, the words may belong to another one.
     fn view(&self, region: Region) -> Option<&[AtomicU64]>;
 
-    /// Returns what keeps the memory of all regions mapped here as long as it lives, also when the endpoint is gone.
+    /// Returns a handle that keeps the memory of all regions mapped here, even after the endpoint is dropped.
     fn hold(&self) -> Rc<dyn Any>;
 
-    /// Gives back a region that [`MappedMemory::allocate`] gave at this place.
+    /// Frees a region that [`MappedMemory::allocate`] returned at this place.
     ///
     /// # Panics
-    /// If it did not, or if the region was given back before.
+    /// The region is not from this place, or was freed before.
     fn free(&self, region: Region);
 
-    /// Ends the wait of `place`, if it sleeps. Returns false, and does nothing, if it is dead or shares no memory with
-    /// this place.
+    /// Ends the wait of `place`, if it sleeps. Returns `false` without an effect if the place is dead or shares no
+    /// memory with this place.
     ///
-    /// Either what this place has written to shared memory before is seen by what `place` asks before it sleeps (`also`
-    /// of [`Endpoint::wait_with`]), or that sleep ends.
+    /// Either the condition that `place` checks before it sleeps (`also` of [`Endpoint::wait_with`]) sees this place's
+    /// earlier writes to shared memory, or that sleep ends.
     fn wake(&self, place: PlaceId) -> bool;
 }
 
-/// A slice that a place has lent: what the place that reads it is told in a message.
+/// A slice that a place has lent, as described in a message to its reader.
 ///
-/// It is only numbers: an invented or stale one is refused, or reads bytes that its sender could have sent as well.
+/// It has numbers only: an invented or outdated one is refused, or reads bytes that its sender could have sent anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LentSlice {
-    /// The process in whose memory the slice lies, as the system numbers it.
+    /// The system's number of the process that owns the memory.
     pub process: u64,
     /// Address of the slice there.
     pub address: u64,
@@ -439,27 +439,27 @@ pub struct LentSlice {
 /// Reason why a lent slice could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LendingError {
-    /// The loan has ended, or its place is dead; what was read of it is void.
+    /// The loan has ended, or its place is dead; bytes already read are invalid.
     Ended,
-    /// The system lets no process of the run read another one. So it stays.
+    /// The system does not let processes of the run read each other. This is permanent.
     NotAllowed,
 }
 
 /// The means to read slices that other places of the same host lend.
 pub trait Lending {
-    /// Lends `bytes` until [`Lending::end`]; `None` where nobody could read them, or too many slices are lent.
+    /// Lends `bytes` until [`Lending::end`]; `None` if no process could read them, or too many slices are lent.
     ///
-    /// The caller ends the loan before the bytes are changed or given back: who reads them later gets
-    /// [`LendingError::Ended`] then, and what lies there otherwise.
+    /// The caller must end the loan before the bytes are changed or freed. A later read gets [`LendingError::Ended`];
+    /// without the end it would read the new content of that memory.
     fn lend(&self, bytes: &[u8]) -> Option<LentSlice>;
 
-    /// Ends a loan of this place. A reading that is not over is refused.
+    /// Ends a loan of this place. A read that is in progress fails.
     fn end(&self, loan: &LentSlice);
 
     /// Copies the bytes of a loan of `owner` from `offset` on.
     ///
     /// # Errors
-    /// See [`LendingError`]; `into` holds anything then.
+    /// See [`LendingError`]; the content of `into` is then unspecified.
     fn read(
         &self,
         owner: PlaceId,

@@ -1,12 +1,12 @@
-//! The macro with which an endpoint hands methods on to the endpoint that it stands around.
+//! The macro with which an endpoint forwards methods to the endpoint that it wraps.
 //!
-//! Its own file because it has each signature of [`Endpoint`](crate::Endpoint) once more, and nobody else need.
-//! Invariant: a method that is handed on does what the endpoint within does, and nothing else.
+//! It is a file of its own because it repeats each signature of [`Endpoint`](crate::Endpoint). Invariant: a forwarded
+//! method only calls that of the inner endpoint.
 
-/// In an `impl Endpoint`: the methods that go to the endpoint in this field, unchanged.
+/// In an `impl Endpoint`, defines the listed methods to call those of the endpoint in the given field.
 ///
-/// Methods that an endpoint implements itself it writes out. A method that it neither writes nor names here is one that
-/// the compiler misses.
+/// An endpoint writes out the methods that it implements itself. The compiler reports methods that are neither written
+/// nor listed.
 ///
 /// ```ignore
 /// impl Endpoint for Counted {

@@ -1,8 +1,7 @@
 //! Attachment of one place to the others.
 //!
-//! The crate holds the [`Endpoint`] interface that every transport implements, what all transports share for their
-//! tests, and the notation for the cores that places are put on. It moves bytes between places; it knows neither tasks
-//! nor finishes.
+//! The crate has the [`Endpoint`] interface that every transport implements, the shared test suite of transports, and
+//! the notation for the cores on which places run. It moves bytes between places and does not know tasks or finishes.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,8 @@
 //! A small seeded generator of random numbers, for programs too.
 //!
-//! Programs, tests and simulated worlds need numbers that are the same on every machine and with every version of
-//! every library; so the generator lives here and depends on nothing. It is not for secrets.
-//! Invariant: the sequence of a seed never changes, nor that of a stream, because kept failures are replayed by their
-//! seed, and published results are repeated by theirs.
+//! Programs, tests and simulated worlds need the same numbers on every machine and with every version of every library,
+//! so the generator is here and has no dependencies. It is not cryptographically secure. Invariant: the sequence of a
+//! seed or a stream never changes, because recorded failures and published results are repeated by their seeds.
 
 use std::ops::RangeInclusive;
 
@@ -11,34 +10,34 @@ use std::ops::RangeInclusive;
 ///
 /// The generator is by D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021),
 /// the seeding by G. Steele, D. Lea and C. Flood, "Fast splittable pseudorandom number generators", OOPSLA (2014), both
-/// after the public-domain reference code at <https://prng.di.unimi.it/>. The numbers depend on nothing but the seed
-/// and the stream. They are not for secrets.
+/// after the public-domain reference code at <https://prng.di.unimi.it/>. The numbers depend on the seed and the stream
+/// only. They are not cryptographically secure.
 ///
-/// A generator does not travel to another place: there would be two that give the same numbers. Make one where it is
-/// used, by [`Random::stream`].
+/// A generator cannot be sent to another place, because both copies would return the same numbers. Create one where it
+/// is needed, by [`Random::stream`].
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
 }
 
 impl Random {
-    /// The generator of `seed`; every seed is good, 0 too.
+    /// Creates the generator of `seed`; every seed is good, including 0.
     pub fn new(seed: u64) -> Random {
         let mut counter = seed;
         Random { state: std::array::from_fn(|_| split_mix(&mut counter)) }
     }
 
-    /// The generator of one of the 2⁶⁴ streams of `seed`: one for each item of work, say.
+    /// Creates the generator of one of the 2⁶⁴ streams of `seed`, for example one for each item of work.
     ///
-    /// The split: the first SplitMix64 output of `seed`, plus `stream`, goes through the output function of SplitMix64,
-    /// and what comes out is the seed of the stream. That function is one-to-one, so no two streams of a seed begin
-    /// alike. The chance that any two of n streams overlap within L numbers each is about n² L / 2²⁵⁶.
+    /// The seed of the stream is the output function of SplitMix64, applied to the sum of the first SplitMix64 output
+    /// of `seed` and `stream`. That function is one-to-one, so no two streams of a seed begin alike. The chance that
+    /// any two of n streams overlap within L numbers each is about n² L / 2²⁵⁶.
     pub fn stream(seed: u64, stream: u64) -> Random {
         let mut counter = seed;
         Random::new(scramble(split_mix(&mut counter).wrapping_add(stream)))
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         let s = &mut self.state;
         let bits = s[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
@@ -52,19 +51,19 @@ impl Random {
         bits
     }
 
-    /// A number from 0 to below 1: one of the 2⁵³ multiples of 2⁻⁵³, each equally likely.
+    /// Returns a number from 0 to below 1: one of the 2⁵³ multiples of 2⁻⁵³, each equally likely.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number of `0 .. bound`, each equally likely; `bound` must not be 0.
+    /// Returns a number of `0 .. bound`, each equally likely; `bound` must not be 0.
     ///
     /// After D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29 (2019).
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "there is no number below 0");
         loop {
             let product = u128::from(self.bits()) * u128::from(bound);
-            // Most are above the bound, and then it needs no division to see that they are fair.
+            // Most low halves are above the bound and therefore fair without a division.
             let low = product as u64;
             if low >= bound || low >= bound.wrapping_neg() % bound {
                 return (product >> 64) as u64;
@@ -81,17 +80,17 @@ impl Random {
         }
     }
 
-    /// True in `percent` of 100 draws.
+    /// Returns `true` in `percent` of 100 draws.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// An index into something of `len` entries; `len` must not be 0.
+    /// Returns an index into a sequence of `len` entries; `len` must not be 0.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// Overwrites `bytes` with random ones.
+    /// Overwrites `bytes` with random bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let bits = self.bits().to_le_bytes();
@@ -100,13 +99,14 @@ impl Random {
     }
 }
 
-/// Moves the SplitMix64 `counter` on and returns its next output.
+/// Advances the SplitMix64 `counter` and returns its next output.
 fn split_mix(counter: &mut u64) -> u64 {
     *counter = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
     scramble(*counter)
 }
 
-/// The output function of SplitMix64: a one-to-one mix of 64 bits in which each input bit reaches all others.
+/// Applies the output function of SplitMix64: a one-to-one mix of 64 bits in which each input bit affects all output
+/// bits.
 pub fn scramble(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(outputs, [11_520, 0, 1_509_978_240, 1_215_971_899_390_074_240, 1_216_172_134_540_287_360]);
     }
 
-    /// The figures are those of a second program, in Python, after the same reference code.
+    /// The figures are from an independent Python program after the same reference code.
     #[test]
     fn a_stream_has_the_numbers_that_its_definition_gives() {
         for (seed, stream, expected) in [
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn neighbouring_streams_have_nothing_in_common() {
         const STREAMS: u64 = 10_000;
-        // Of that many fair bits, five standard deviations from half.
+        // A fair sequence of this number of bits is at most five standard deviations from half.
         let is_fair =
             |ones: u64, bits: u64| (ones as f64 - bits as f64 / 2.0).abs() < 2.5 * (bits as f64).sqrt();
         for seed in [0, 1, u64::MAX] {

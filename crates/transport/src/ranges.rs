@@ -1,7 +1,7 @@
 //! Ranges of memory: found by size, joined to their neighbours.
 //!
-//! The table of what is free, for whoever gives memory out. It knows numbers only. Invariant: ranges do not touch, so
-//! that each is as long as it can be, and both tables hold the same ones.
+//! The free table of an allocator. It handles numbers only. Invariant: ranges do not touch, so each is as long as
+//! possible, and both tables have the same ranges.
 
 use isles_protocol::ordered::{OrderedMap, OrderedSet};
 
@@ -21,7 +21,7 @@ impl Ranges {
         self.bytes
     }
 
-    /// Adds a range, none of which is there.
+    /// Adds a range, which must not overlap the existing ones.
     pub fn add(&mut self, mut offset: u64, mut bytes: u64) {
         let before = self.by_offset.last_before(offset).map(|(before, len)| (before, *len));
         if let Some((before, len)) = before.filter(|(before, len)| before + len == offset) {
@@ -35,9 +35,10 @@ impl Ranges {
         self.insert(offset, bytes);
     }
 
-    /// Takes `bytes` bytes out of the shortest range that has them, of its low end; answers their offset.
+    /// Takes `bytes` bytes from the low end of the shortest range that has them. Returns their offset.
     ///
-    /// Of equal ones the lowest: so the same memory is used again and again, and little of the arena at all.
+    /// Of equal ranges the lowest is chosen, so that the same memory is reused and only a small part of the arena is
+    /// touched.
     pub fn take(&mut self, bytes: u64) -> Option<u64> {
         let (len, offset) = self.by_size.first_from((bytes, 0))?;
         self.remove(offset, len);
@@ -45,7 +46,7 @@ impl Ranges {
         Some(offset)
     }
 
-    /// Takes out what lies in a range; answers it in order.
+    /// Removes the parts of a range that are present. Returns them in order.
     pub fn cut(&mut self, offset: u64, bytes: u64) -> Vec<(u64, u64)> {
         let end = offset + bytes;
         let first = self.by_offset.last_before(offset).map_or(offset, |(start, _)| start);
@@ -64,7 +65,7 @@ impl Ranges {
         cut
     }
 
-    /// Takes out at most `bytes` bytes of the last range, of its high end; answers them. There is a range.
+    /// Removes at most `bytes` bytes from the high end of the last range, and returns them. There must be a range.
     pub fn cut_last(&mut self, bytes: u64) -> (u64, u64) {
         let (offset, &len) = self.by_offset.last().expect("bytes are counted with their ranges");
         let bytes = bytes.min(len);

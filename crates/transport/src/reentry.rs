@@ -1,12 +1,12 @@
 //! Calls of an endpoint that are allowed from within the closures that it calls.
 //!
-//! The rules are those of [`Endpoint`](crate::Endpoint): `deliver` and `wants` may send, `fill` may call nothing,
-//! because the memory that it writes is lent to it alone. Every transport asserts them by one [`ReentryGuard`] each. It
-//! knows nothing of messages. Invariant: a guard restores what was before, also while it unwinds.
+//! The rules are those of [`Endpoint`](crate::Endpoint): `deliver` and `wants` may send; `fill` must not call the
+//! endpoint, because the memory that it writes is lent to it alone. Every transport asserts them by one
+//! [`ReentryGuard`]. It does not know messages. Invariant: a guard restores the previous state, also while it unwinds.
 
 use std::cell::Cell;
 
-/// Call in which the owner of an endpoint is.
+/// The closure that an endpoint is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ActiveClosure {
     Nothing,
@@ -43,7 +43,7 @@ impl ReentryGuard {
     /// Begins a call that runs `fill`.
     ///
     /// # Panics
-    /// From within `fill`.
+    /// It is called from within `fill`.
     #[inline]
     pub fn fill(&self) -> Running<'_> {
         self.check_send();
@@ -53,7 +53,7 @@ impl ReentryGuard {
     /// Begins a call that runs `deliver` or `wants`.
     ///
     /// # Panics
-    /// From within any of them.
+    /// It is called from within any of the closures.
     #[inline]
     pub fn deliver(&self) -> Running<'_> {
         self.check_wait();
@@ -63,7 +63,7 @@ impl ReentryGuard {
     /// Checks a call that sends.
     ///
     /// # Panics
-    /// From within `fill`.
+    /// It is called from within `fill`.
     #[inline]
     pub fn check_send(&self) {
         assert!(self.0.get() != ActiveClosure::Fill, "`fill` must not call the endpoint");
@@ -72,7 +72,7 @@ impl ReentryGuard {
     /// Checks a call that waits or takes messages.
     ///
     /// # Panics
-    /// From within any of them.
+    /// It is called from within any of the closures.
     #[inline]
     pub fn check_wait(&self) {
         let current = self.0.get();

@@ -1,26 +1,25 @@
 //! Regions: pieces of the memory of a place that others can map.
 //!
-//! [`RegionTable`] is what a transport keeps of those that its place has given out; where the memory lies is the
-//! transport's own matter. Invariant: two regions that are out have no word in common.
+//! [`RegionTable`] is a transport's table of the regions that its place has allocated; the transport decides where the
+//! memory is. Invariant: two allocated regions have no word in common.
 
 use crate::{PlaceId, Ranges};
 use isles_protocol::ordered::OrderedMap;
 
-/// A piece of the memory of a place, as its owner tells others of it; see
-/// [`MappedMemory`](crate::MappedMemory).
+/// A piece of the memory of a place, as its owner describes it to others; see [`MappedMemory`](crate::MappedMemory).
 ///
-/// It says where the words are, and is no right to them: anybody may view any words that a place has for regions.
+/// It says where the words are but grants no right to them: any place may view all words that a place has for regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Region {
     /// Place that owns the memory.
     pub place: PlaceId,
-    /// Its first word, counted from the first that the place has for regions.
+    /// Index of its first word among the words that the place has for regions.
     pub start: u64,
     /// Number of words.
     pub words: u64,
 }
 
-/// The regions that a place has given out.
+/// The regions that a place has allocated.
 #[derive(Debug)]
 pub struct RegionTable {
     free: Ranges,
@@ -31,10 +30,10 @@ pub struct RegionTable {
 }
 
 impl RegionTable {
-    /// A table of `words` words, all free, of which each region takes a multiple of `grain`.
+    /// Creates a table of `words` free words, of which each region takes a multiple of `grain`.
     ///
     /// # Panics
-    /// If `words` is none, or `grain` is zero.
+    /// `words` or `grain` is zero.
     pub fn new(words: u64, grain: u64) -> RegionTable {
         assert!(words.is_multiple_of(grain), "{words} words in regions of {grain}");
         let mut free = Ranges::default();
@@ -42,7 +41,8 @@ impl RegionTable {
         RegionTable { free, taken: OrderedMap::new(), grain }
     }
 
-    /// Gives out room for `words` words: their first, and how many are taken for them. None if there is no room.
+    /// Allocates `words` words. Returns the index of the first and the number of words taken for them; `None` if there
+    /// is no room.
     pub fn take(&mut self, words: u64) -> Option<(u64, u64)> {
         let taken = words.max(1).checked_next_multiple_of(self.grain)?;
         let start = self.free.take(taken)?;
@@ -50,10 +50,10 @@ impl RegionTable {
         Some((start, taken))
     }
 
-    /// Takes back what was given out at `start`; answers how many words were taken.
+    /// Frees the region at `start`. Returns the number of words that it took.
     ///
     /// # Panics
-    /// If nothing is out there.
+    /// No region is allocated there.
     pub fn give_back(&mut self, start: u64) -> u64 {
         let taken = self.taken.remove(start).unwrap_or_else(|| panic!("there is no region at word {start}"));
         self.free.add(start, taken);
@@ -67,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Regions that are out are apart and inside; when all are back, all room is one piece again.
+        /// Allocated regions are disjoint and inside; when all are freed, all room is one piece again.
         #[test]
         fn regions_are_apart_and_all_room_comes_back(
             steps in prop::collection::vec((any::<bool>(), 0_u64..40), 1..60),

@@ -1,7 +1,7 @@
-//! Spans: stretches of a program's time with a name, for a machine that draws what happened when.
+//! Spans: named intervals of a program's time, for the trace of a machine.
 //!
-//! Words only: whoever sits on an endpoint says what has a name and what that is. Invariant: a span is begun and ended
-//! by the place that it belongs to; spans of one place may overlap in any way.
+//! This file only has the types; the layers above an endpoint decide which intervals are spans. Invariant: a span is
+//! begun and ended by its own place; spans of one place may overlap in any way.
 
 use isles_protocol::PlaceId;
 use std::panic::Location;
@@ -9,7 +9,7 @@ use std::panic::Location;
 /// Name of a span, and its source location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// In a word or two. One text for all spans of a kind, because they are told apart by where it lies.
+    /// One or two words. All spans of a kind use the same static text, because its address identifies the kind.
     pub name: &'static str,
     /// The other place, whose name follows.
     pub other: Option<PlaceId>,
@@ -26,12 +26,12 @@ pub struct Source {
     pub line: u32,
 }
 
-/// A span that has begun, by a number that no other open one of its place has.
+/// Number of an open span, unique among the open spans of its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanId(pub u32);
 
 impl Source {
-    /// The line of `file:line:column`; of any other text, that text as a file.
+    /// Parses `file:line:column`; any other text becomes the file.
     pub fn of_text(text: &'static str) -> Source {
         let mut parts = text.rsplitn(3, ':');
         let (_column, line, file) = (parts.next(), parts.next(), parts.next());
@@ -39,7 +39,7 @@ impl Source {
         known.map_or(Source { file: text, line: 0 }, |(file, line)| Source { file, line })
     }
 
-    /// The line of a caller.
+    /// Returns the line of a caller.
     pub fn of_caller(caller: &'static Location<'static>) -> Source {
         Source { file: caller.file(), line: caller.line() }
     }

@@ -1,12 +1,12 @@
 //! Cost of a step of a program, in terms that do not depend on a core.
 //!
-//! A program counts what it does: operations by class, and what it touches of its memory. What that takes is the matter
-//! of a modelled chip, whose file knows its core and its caches; on a real machine nobody reads it. Invariant: counts
-//! only grow, and end at the largest number instead of beginning anew.
+//! A program counts its operations by class and the memory that it touches. A modelled chip, whose file describes its
+//! core and caches, converts these counts to time; a real machine ignores them. Invariant: counts only grow, and
+//! saturate at the largest number.
 
 /// Cost of a step on a core: cycles, operations by class, and memory that it touches.
 ///
-/// Every part may be left out, and each method adds to what was said before:
+/// Every part may be omitted, and each method adds to the previous counts:
 ///
 /// ```
 /// use isles_transport::Work;
@@ -18,11 +18,12 @@
 /// assert_eq!(step.integers, 6_000);
 /// ```
 ///
-/// An operation is one whose operands are in the first cache; what they cost if they are not is the matter of the
-/// memory that the step touches. Caches are taken to be as the same step left them when it was done before.
+/// Operations are counted as if their operands were in the first-level cache; the memory that the step touches
+/// determines the additional cost if they are not. Caches are assumed to be in the state that the same step left when
+/// it was done before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Cycles of the core, whatever they are spent on.
+    /// Cycles of the core for any purpose.
     pub cycles: u64,
     /// Operations on integers and addresses; also loads and stores.
     pub integers: u64,
@@ -32,20 +33,20 @@ pub struct Work {
     pub divisions: u64,
     /// Jumps that depend on a comparison.
     pub branches: u64,
-    /// Bytes that are walked through in order, once each.
+    /// Bytes that are accessed in order, once each.
     pub streamed_bytes: u64,
-    /// Through how many bytes the walk goes, of which these are a part; 0 if nobody has said.
+    /// Length in bytes of the whole walk of which the streamed bytes are a part; 0 if it was not given.
     pub streamed_region: u64,
-    /// Number of pieces, each somewhere else.
+    /// Number of pieces at separate positions.
     pub streamed_pieces: u64,
-    /// Tables with accesses in no order.
+    /// Tables that are accessed at random.
     pub tables: [Table; TABLES_MAX],
 }
 
-/// Most tables of one step. Of more, the last and the next count as one.
+/// Maximum number of tables of one step. With more, the last and the next one are merged.
 pub const TABLES_MAX: usize = 8;
 
-/// Memory with accesses in no order, each place as likely as any other.
+/// Memory that is accessed at random, all positions being equally likely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// Number of accesses; one reads, or reads and writes.
@@ -100,22 +101,22 @@ impl Work {
         Work { branches: self.branches.saturating_add(number), ..self }
     }
 
-    /// Adds `bytes` bytes that are walked through in order, once each.
+    /// Adds `bytes` bytes that are accessed in order, once each.
     ///
-    /// They are found in a cache only as far as that holds all the memory of the step. A list that is walked through
-    /// again and again is that many steps. If a step is one of several that walk through a longer list together, say
-    /// how long that is, by [`Work::of`].
+    /// They are found in a cache only if it holds all the memory of the step. Repeated walks through a list are
+    /// separate steps. If a step is one of several that walk through a longer list together, state the length of the
+    /// list by [`Work::of`].
     #[must_use]
     pub const fn streamed(self, bytes: u64) -> Work {
         Work { streamed_bytes: self.streamed_bytes.saturating_add(bytes), ..self }
     }
 
-    /// Makes what is streamed a part of a walk through `region` more bytes, whose next part is that of the next step:
-    /// the same byte comes again after `region` bytes. Tables are met in all these steps alike.
+    /// Makes the streamed bytes a part of a walk through `region` bytes; the next step walks through the next part, so
+    /// the same byte is accessed again after `region` bytes. Tables are assumed to be used in all these steps.
     ///
-    /// So work that is cut into any number of steps asks for the same lines. A list that each step walks through from
-    /// its beginning is `streamed(bytes).of(bytes)`, which is also what a step counts as that says no region; but of
-    /// steps that say none, follow each other and fit a cache, a run on a modelled chip warns.
+    /// Work that is divided into any number of steps therefore accesses the same lines. For a list that each step walks
+    /// through from its beginning, use `streamed(bytes).of(bytes)`. This is also the default without a region; but if
+    /// consecutive steps without a region fit in a cache, a run on a modelled chip prints a warning.
     ///
     /// ```
     /// use isles_transport::Work;
@@ -128,17 +129,17 @@ impl Work {
         Work { streamed_region: self.streamed_region.saturating_add(region), ..self }
     }
 
-    /// Adds `number` pieces: the walk begins somewhere else this many more times, as with the rows of a graph, and
+    /// Adds `number` pieces: the walk starts at another position this many more times, as with the rows of a graph, and
     /// costs one more line each time.
     #[must_use]
     pub const fn pieces(self, number: u64) -> Work {
         Work { streamed_pieces: self.streamed_pieces.saturating_add(number), ..self }
     }
 
-    /// Adds `accesses` accesses to anywhere in another table of `bytes` bytes, each place as likely as any other.
+    /// Adds `accesses` random accesses to another table of `bytes` bytes, all positions being equally likely.
     ///
-    /// Tables and streams of one step compete for the caches, and what is used more often is found more often. So a
-    /// table whose entries are used unevenly is several: the few that are used most, and the others.
+    /// Tables and streams of one step compete for the caches, and frequently used memory is found more often. Split a
+    /// table whose entries are used unevenly into several: the few that are used most, and the others.
     #[must_use]
     pub const fn scattered(mut self, accesses: u64, bytes: u64) -> Work {
         let mut index = 0;
@@ -151,13 +152,13 @@ impl Work {
         self
     }
 
-    /// Returns `true` if it touches memory that may be in no cache.
+    /// Returns `true` if it touches memory that may not be in a cache.
     #[inline]
     pub const fn touches_memory(&self) -> bool {
         self.streamed_bytes > 0 || self.tables[0].bytes > 0
     }
 
-    /// Returns `true` if nothing was stated.
+    /// Returns `true` if all counts are zero.
     pub const fn is_nothing(&self) -> bool {
         let Work { cycles, integers, floats, divisions, branches, .. } = *self;
         cycles | integers | floats | divisions | branches == 0 && !self.touches_memory()

@@ -10,6 +10,7 @@ mod finding;
 mod lexer;
 mod manifest;
 mod map;
+mod ratchet;
 mod syntax;
 mod tidy;
 mod tree;

@@ -186,6 +186,91 @@ fn opens_closure(code: &[Token], at: usize) -> bool {
         })
 }
 
+/// Every parameter of a named function, also of one without a body, whose type is a tuple or a reference to one; each
+/// as the function that has it.
+pub fn tuple_parameters(source: &Source) -> Vec<Item<'_>> {
+    let code = &source.code;
+    let starts = (0..code.len()).filter(|at| code[*at].is("fn"));
+    let tuples = starts.filter_map(|at| {
+        let name = code.get(at + 1).filter(|token| token.kind == TokenKind::Word)?;
+        let open = generics_end(code, at + 2)?;
+        let end = close(code, open).filter(|_| code[open].is("("))?;
+        let parameters = split_at_commas(&code[open + 1..end]);
+        let tuples = parameters.into_iter().filter(|parameter| is_tuple_parameter(parameter)).count();
+        Some((0..tuples).map(move |_| Item { keyword: "fn", name: &name.text, line: name.line }))
+    });
+    tuples.flatten().collect()
+}
+
+/// The index after the generic parameters that begin at `at`, or `at` if none do.
+fn generics_end(code: &[Token], at: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for next in at..code.len() {
+        depth = depth.checked_add_signed(angle_step(code, next))?;
+        if depth == 0 {
+            return Some(if code[next].is(">") { next + 1 } else { next });
+        }
+    }
+    None
+}
+
+/// By how much the token at `at` changes the depth of angle brackets; the `>` of an arrow does not.
+fn angle_step(code: &[Token], at: usize) -> isize {
+    let is_arrow = || at.checked_sub(1).is_some_and(|before| code[before].is("-") || code[before].is("="));
+    match &code[at] {
+        token if token.is("<") => 1,
+        token if token.is(">") && !is_arrow() => -1,
+        _ => 0,
+    }
+}
+
+/// The parts of `code` between the commas that no bracket surrounds; a comma at the end closes the last part.
+fn split_at_commas(code: &[Token]) -> Vec<&[Token]> {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0isize);
+    for at in 0..code.len() {
+        let token = &code[at];
+        match token.text.as_str() {
+            _ if token.kind != TokenKind::Mark => {}
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth -= 1,
+            "," if depth == 0 => {
+                parts.push(&code[start..at]);
+                start = at + 1;
+            }
+            _ => depth += angle_step(code, at),
+        }
+    }
+    if start < code.len() {
+        parts.push(&code[start..]);
+    }
+    parts
+}
+
+/// Returns `true` if the pattern or the type of `parameter` is a tuple, or the type a reference to one.
+fn is_tuple_parameter(parameter: &[Token]) -> bool {
+    let Some(colon) = (0..parameter.len()).find(|at| is_type_colon(parameter, *at)) else { return false };
+    // The type may be an alias.
+    if parameter[0].is("(") && !parameter[1].is(")") {
+        return true;
+    }
+    let is_reference = |token: &&Token| token.is("&") || token.is("mut") || token.kind == TokenKind::Lifetime;
+    let references = parameter[colon + 1..].iter().take_while(is_reference).count();
+    let of_type = &parameter[colon + 1 + references..];
+    let is_in_brackets = of_type.first().is_some_and(|token| token.is("("));
+    let end = if is_in_brackets { close(of_type, 0) } else { None };
+    end.is_some_and(|end| {
+        let inside = &of_type[1..end];
+        split_at_commas(inside).len() > 1 || inside.last().is_some_and(|token| token.is(","))
+    })
+}
+
+/// Returns `true` if the token at `at` is the `:` between a pattern and its type.
+fn is_type_colon(parameter: &[Token], at: usize) -> bool {
+    let opened = |mark: &str| parameter[..at].iter().filter(|token| token.is(mark)).count();
+    let is_outside = opened("(") == opened(")") && opened("{") == opened("}") && opened("[") == opened("]");
+    parameter[at].is(":") && !is_path_colon(parameter, at) && is_outside
+}
+
 /// The words of a name in any case: `SendError`, `send_error` and `SEND_ERROR` are send and error.
 pub fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];

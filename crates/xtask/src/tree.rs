@@ -155,6 +155,12 @@ pub fn crate_of(path: &str) -> Option<&str> {
     inside_crate(path).map(|(name, _)| name)
 }
 
+/// The crate that `path` lies in, or its folder, or for a file at the root the file itself.
+pub fn owner_of(path: &str) -> &str {
+    let folder = || path.split('/').next().unwrap_or(path);
+    crate_of(path).unwrap_or_else(folder)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

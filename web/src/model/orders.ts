@@ -1,11 +1,11 @@
-// What jobs can be told and in which states, made of the tables in crates/jobs/src/request/order.rs and
+// Orders to jobs and the states that permit them, made of the tables in crates/jobs/src/request/order.rs and
 // crates/protocol/src/job/mod.rs, which a test compares:
 // ISLES_TEST_WRITE_ORDERS=1 cargo test -p isles-jobs --lib orders
 
-/** What a job can be told. */
+/** An order to a job. */
 export interface Order {
     name: string;
-    /** The states in which it can be told; the job server has the last word. */
+    /** The states that permit it; the job server has the last word. */
     states: string[];
     /** Whether something is lost, so that the page asks first. */
     asks: boolean;

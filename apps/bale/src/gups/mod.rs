@@ -362,7 +362,7 @@ impl Application for Gups {
         let _steps = distributor.open_steps();
         let GupsInput { plan, mode, options, locks, no_check, .. } = input;
         if mode.is_shared() {
-            return shared::compute(plan, (mode, locks.unwrap_or(LOCKS)), no_check, &distributor).await;
+            return shared::compute(plan, mode, locks.unwrap_or(LOCKS), no_check, &distributor).await;
         }
         let table = PlaceLocal::with(plan, |plan: GupsPlan| TablePart::new(plan.part(here()))).await?;
         let updates = Aggregator::addressed(options, &table, TablePart::target, |table, numbers| {

@@ -16,7 +16,8 @@ const LOCK_WORDS: usize = 8;
 /// Runs all updates in a window, and counts wrong entries if requested.
 pub(super) async fn compute(
     plan: GupsPlan,
-    (mode, locks): (Mode, u32),
+    mode: Mode,
+    locks: u32,
     no_check: bool,
     distributor: &WorkDistributor,
 ) -> isles::Result<(GupsFound, WorkDone)> {

@@ -47,7 +47,7 @@ pub(super) fn read(lines: &[TextLine<'_>], found: &mut Findings<'_>) -> Result<(
                 return Err(found.malformed(line, NO_CORE));
             }
         } else {
-            rest = shell(line, after, block, (found, &mut met))?;
+            rest = shell(line, after, block, found, &mut met)?;
         }
     }
     Ok(())
@@ -58,7 +58,8 @@ fn shell<'l, 'a>(
     head: &'l TextLine<'a>,
     after: &'l [TextLine<'a>],
     block: SetPart,
-    (found, met): (&mut Findings<'_>, &mut Vec<(Element, usize)>),
+    found: &mut Findings<'_>,
+    met: &mut Vec<(Element, usize)>,
 ) -> Result<&'l [TextLine<'a>], InputError> {
     let element = Element::parse(head.words[0]).ok_or_else(|| found.malformed(head, ELEMENT))?;
     let count = after.iter().position(|line| !line.is_numeric()).unwrap_or(after.len());

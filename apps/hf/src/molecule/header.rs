@@ -5,7 +5,7 @@
 //! `multiplicity`, which must be those of the calculation. All other keys are ignored.
 
 use super::super::input_error::{InputError, number};
-use super::read::{Line, malformed};
+use super::read::{NumberedLine, malformed};
 
 /// Columns of a line of an atom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ impl Default for Columns {
 const PROPERTIES: &str = "Properties of name:type:columns with species:S:1 and pos:R:3";
 
 /// The columns of the atoms behind a header; `charge` is that of the molecule.
-pub(super) fn columns(source: &str, line: Line<'_>, charge: i32) -> Result<Columns, InputError> {
-    let values = values(line.1);
+pub(super) fn columns(source: &str, line: NumberedLine<'_>, charge: i32) -> Result<Columns, InputError> {
+    let values = values(line.text);
     let value =
         |name: &str| values.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| *value);
     let is_set = |word: &str| ["t", "true", "1"].iter().any(|known| known.eq_ignore_ascii_case(word));
@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_header_says_what_the_columns_are() {
-        let found = |line| columns("f", (1, line), 0).map_err(|error| error.to_string());
+        let found =
+            |line| columns("f", NumberedLine { index: 1, text: line }, 0).map_err(|error| error.to_string());
         let columns = |species, position, count, is_open| Ok(Columns { species, position, count, is_open });
         for plain in
             ["", "water", "energy=-3 forces", "E = 5 charge=0", "a=\"b", "Lattice=\"1 0 0\" pbc=\"F F F\""]
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_header_that_asks_for_something_else_is_refused() {
-        let message = |line| columns("f", (1, line), 1).unwrap_err().to_string();
+        let message = |line| columns("f", NumberedLine { index: 1, text: line }, 1).unwrap_err().to_string();
         for (line, expected) in [
             ("pbc=\"T F F\"", "a molecule without periodic boundaries"),
             ("Lattice=\"9 0 0 0 9 0 0 0 9\"", "a molecule without periodic boundaries"),

@@ -18,8 +18,17 @@ const LINE: &str = "an element and three finite numbers, such as `O 0.0 0.0 0.11
 /// Largest coordinate, in the file's unit.
 const COORDINATE_MAX: f64 = 1e6;
 
-/// A line with its index.
-pub(super) type Line<'a> = (usize, &'a str);
+/// A line of a text.
+#[derive(Clone, Copy)]
+pub(super) struct NumberedLine<'a> {
+    /// Its number, from 0.
+    pub(super) index: usize,
+    pub(super) text: &'a str,
+}
+
+fn numbered_lines(text: &str) -> impl Iterator<Item = NumberedLine<'_>> {
+    text.lines().enumerate().map(|(index, text)| NumberedLine { index, text })
+}
 
 /// The atoms of a molecule in an XYZ file: of several that of the number `frame`, from 1. Its charge is `charge`.
 pub(super) fn xyz(
@@ -28,7 +37,7 @@ pub(super) fn xyz(
     charge: i32,
     frame: Option<usize>,
 ) -> Result<Vec<Atom>, InputError> {
-    let lines: Vec<Line<'_>> = text.lines().enumerate().collect();
+    let lines: Vec<NumberedLine<'_>> = numbered_lines(text).collect();
     let starts = starts(&lines);
     if frame.is_none() && starts.len() > 1 {
         let allowed = format!("one molecule; choose one of the {} with --frame", starts.len());
@@ -45,15 +54,17 @@ pub(super) fn xyz(
 
 /// Returns the lines at which the molecules of an XYZ file begin. The first is the beginning of the file; a further one
 /// is a number followed by a line of text and that number of atoms.
-fn starts(lines: &[Line<'_>]) -> Vec<usize> {
-    let count_at = |index: usize| lines.get(index).and_then(|line| line.1.trim().parse::<usize>().ok());
+fn starts(lines: &[NumberedLine<'_>]) -> Vec<usize> {
+    let count_at = |index: usize| lines.get(index).and_then(|line| line.text.trim().parse::<usize>().ok());
     let end = |index: usize, count: usize| index.checked_add(2)?.checked_add(count);
     let (mut starts, mut index) =
         (vec![0], count_at(0).and_then(|count| end(0, count)).unwrap_or(lines.len()));
     while index < lines.len() {
         let last = count_at(index).filter(|count| *count > 0).and_then(|count| end(index, count));
         match last.filter(|last| {
-            lines.get(index + 2..*last).is_some_and(|atoms| atoms.iter().all(looks_like_an_atom))
+            lines
+                .get(index + 2..*last)
+                .is_some_and(|atoms| atoms.iter().all(|line| looks_like_an_atom(*line)))
         }) {
             Some(last) => {
                 starts.push(index);
@@ -66,19 +77,19 @@ fn starts(lines: &[Line<'_>]) -> Vec<usize> {
 }
 
 /// Returns `true` if a line holds an element and three numbers.
-fn looks_like_an_atom((_, line): &Line<'_>) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
+fn looks_like_an_atom(line: NumberedLine<'_>) -> bool {
+    let words: Vec<&str> = line.text.split_whitespace().collect();
     words.len() > 3
         && Element::parse(words[0]).is_some()
         && words[1..4].iter().all(|word| number(word).is_some())
 }
 
 /// The atoms of the only molecule in lines of an XYZ file.
-fn one(source: &str, lines: &[Line<'_>], charge: i32) -> Result<Vec<Atom>, InputError> {
+fn one(source: &str, lines: &[NumberedLine<'_>], charge: i32) -> Result<Vec<Atom>, InputError> {
     let mut lines = lines.iter().copied();
     let missing = |missing: String| InputError::Truncated { source: source.to_owned(), missing };
     let first = lines.next().ok_or_else(|| missing("the number of atoms".to_owned()))?;
-    let count = first.1.trim().parse::<usize>().ok().filter(|count| (1..=ATOMS_MAX).contains(count));
+    let count = first.text.trim().parse::<usize>().ok().filter(|count| (1..=ATOMS_MAX).contains(count));
     let allowed = format!("the number of atoms, 1 to {ATOMS_MAX}");
     let count = count.ok_or_else(|| malformed(source, first, &allowed))?;
     let second = lines.next();
@@ -88,7 +99,7 @@ fn one(source: &str, lines: &[Line<'_>], charge: i32) -> Result<Vec<Atom>, Input
     let mut begins_with_its_number = true;
     for number in 1..=count {
         let line = lines.next().ok_or_else(|| missing(format!("atom {number} of {count}")))?;
-        let words: Vec<&str> = line.1.split_whitespace().collect();
+        let words: Vec<&str> = line.text.split_whitespace().collect();
         begins_with_its_number &= words.len() > 4 && words[0].parse() == Ok(number);
         atoms.push(atom(source, line, &words, &columns)?);
         if begins_with_its_number && columns.species == 0 && number == count && count > 1 {
@@ -97,10 +108,10 @@ fn one(source: &str, lines: &[Line<'_>], charge: i32) -> Result<Vec<Atom>, Input
         }
     }
     // By its symbol: lines behind the atoms may have numbers, such as frequencies.
-    let is_symbol = |line: &Line<'_>| line.1.trim_start().starts_with(char::is_alphabetic);
-    match lines.find(|line| is_symbol(line) && looks_like_an_atom(line)) {
+    let is_symbol = |line: &NumberedLine<'_>| line.text.trim_start().starts_with(char::is_alphabetic);
+    match lines.find(|line| is_symbol(line) && looks_like_an_atom(*line)) {
         Some(line) => {
-            let allowed = format!("no atom after the {count} that line {} counts", first.0 + 1);
+            let allowed = format!("no atom after the {count} that line {} counts", first.index + 1);
             Err(malformed(source, line, &allowed))
         }
         None => Ok(atoms.into_iter().map(|atom| scaled(atom, 1.0 / ANGSTROM_PER_BOHR)).collect()),
@@ -109,14 +120,14 @@ fn one(source: &str, lines: &[Line<'_>], charge: i32) -> Result<Vec<Atom>, Input
 
 /// The atoms of an input file of ANUChem; `charge` is that of the molecule.
 pub(super) fn inp(source: &str, text: &str, charge: i32) -> Result<Vec<Atom>, InputError> {
-    let mut lines = text.lines().enumerate();
+    let mut lines = numbered_lines(text);
     let mut bohr = 1.0;
     loop {
         let missing = || "the line `molecule`".to_owned();
         let line = lines
             .next()
             .ok_or_else(|| InputError::Truncated { source: source.to_owned(), missing: missing() })?;
-        let words: Vec<&str> = line.1.split_whitespace().collect();
+        let words: Vec<&str> = line.text.split_whitespace().collect();
         match words.as_slice() {
             ["molecule"] => break,
             ["units", rest @ ..] => {
@@ -132,10 +143,10 @@ pub(super) fn inp(source: &str, text: &str, charge: i32) -> Result<Vec<Atom>, In
     }
     let mut atoms = Vec::new();
     for line in lines {
-        if line.1.trim() == "end" && !atoms.is_empty() {
+        if line.text.trim() == "end" && !atoms.is_empty() {
             return Ok(atoms);
         }
-        let words: Vec<&str> = line.1.split_whitespace().collect();
+        let words: Vec<&str> = line.text.split_whitespace().collect();
         let atom = atom(source, line, &words, &Columns::default())?;
         if words.len() > 4 {
             return Err(malformed(source, line, LINE));
@@ -146,7 +157,7 @@ pub(super) fn inp(source: &str, text: &str, charge: i32) -> Result<Vec<Atom>, In
 }
 
 /// The atom of a line, its point in the file's unit.
-fn atom(source: &str, line: Line<'_>, words: &[&str], columns: &Columns) -> Result<Atom, InputError> {
+fn atom(source: &str, line: NumberedLine<'_>, words: &[&str], columns: &Columns) -> Result<Atom, InputError> {
     let species = words.get(columns.species).ok_or_else(|| malformed(source, line, LINE))?;
     let element = Element::of_molecule(species).ok_or_else(|| malformed(source, line, ALLOWED))?;
     let coordinates = words.get(columns.position..columns.position + 3).unwrap_or_default();
@@ -172,9 +183,9 @@ fn scaled(atom: Atom, scale: f64) -> Atom {
 }
 
 /// Returns the error for a line with other contents than `allowed`.
-pub(super) fn malformed(source: &str, (index, line): Line<'_>, allowed: &str) -> InputError {
-    let (source, found, allowed) = (source.to_owned(), excerpt(line), allowed.to_owned());
-    InputError::Malformed { source, line: index + 1, found, allowed }
+pub(super) fn malformed(source: &str, line: NumberedLine<'_>, allowed: &str) -> InputError {
+    let (source, found, allowed) = (source.to_owned(), excerpt(line.text), allowed.to_owned());
+    InputError::Malformed { source, line: line.index + 1, found, allowed }
 }
 
 #[cfg(test)]

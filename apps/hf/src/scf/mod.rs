@@ -105,7 +105,8 @@ impl Scf {
         molecule: &Molecule,
         functions: &Functions,
         builder: &FockBuilder,
-        (basis_name, guess): (&str, Guess),
+        basis_name: &str,
+        guess: Guess,
     ) -> Result<Scf, InputError> {
         let moments = one_electron::moments(&functions.shells, functions.is_cartesian);
         let size = moments.overlap.size();

@@ -124,7 +124,8 @@ impl Registered {
 /// # Errors
 /// A place has died, or there are more than 2^32 terms.
 pub async fn numbered(
-    (team, peers): (&Team, &Peers),
+    team: &Team,
+    peers: &Peers,
     dictionary: &Dictionary,
     subjects: impl Iterator<Item = u32>,
 ) -> isles::Result<Vec<u32>> {

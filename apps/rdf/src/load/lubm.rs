@@ -7,6 +7,7 @@
 //! depends on its numbers only, so any place can generate it.
 
 use super::triples::LocalTriples;
+use std::ops::RangeInclusive;
 
 /// The name space of the ontology.
 const ONTOLOGY: &str = "http://swat.cse.lehigh.edu/onto/univ-bench.owl#";
@@ -21,15 +22,15 @@ const INTERESTS: u64 = 30;
 /// A kind of faculty: its class, the numbers per department, and of papers each.
 struct Faculty {
     class: &'static str,
-    count: (u64, u64),
-    papers: (u64, u64),
+    count: RangeInclusive<u64>,
+    papers: RangeInclusive<u64>,
 }
 
 const FACULTY: [Faculty; 4] = [
-    Faculty { class: "FullProfessor", count: (7, 10), papers: (15, 20) },
-    Faculty { class: "AssociateProfessor", count: (10, 14), papers: (10, 18) },
-    Faculty { class: "AssistantProfessor", count: (8, 11), papers: (5, 10) },
-    Faculty { class: "Lecturer", count: (5, 7), papers: (0, 5) },
+    Faculty { class: "FullProfessor", count: 7..=10, papers: 15..=20 },
+    Faculty { class: "AssociateProfessor", count: 10..=14, papers: 10..=18 },
+    Faculty { class: "AssistantProfessor", count: 8..=11, papers: 5..=10 },
+    Faculty { class: "Lecturer", count: 5..=7, papers: 0..=5 },
 ];
 
 /// The classes above each, by the ontology.
@@ -83,8 +84,8 @@ impl Random {
         ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
     }
 
-    fn within(&mut self, (least, most): (u64, u64)) -> u64 {
-        least + self.below(most - least + 1)
+    fn in_range(&mut self, range: RangeInclusive<u64>) -> u64 {
+        range.start() + self.below(range.end() - range.start() + 1)
     }
 
     /// `count` different numbers below `bound`.
@@ -102,18 +103,28 @@ impl Random {
 
 /// The number of departments of a university.
 fn departments(university: u64) -> u64 {
-    Random(university.wrapping_mul(0x2545_f491_4f6c_dd1d)).within((15, 25))
+    Random(university.wrapping_mul(0x2545_f491_4f6c_dd1d)).in_range(15..=25)
 }
 
-/// All departments of the first `universities` universities, numbered through; of each the university and its own
-/// number there.
-pub fn all_departments(universities: u64) -> impl Iterator<Item = (u64, u64)> {
-    (0..universities)
-        .flat_map(|university| (0..departments(university)).map(move |department| (university, department)))
+/// A department of a university.
+#[derive(Clone, Copy)]
+pub struct DepartmentId {
+    university: u64,
+    /// Number of the department in its university.
+    department: u64,
+}
+
+/// All departments of the first `universities` universities.
+pub fn all_departments(universities: u64) -> impl Iterator<Item = DepartmentId> {
+    let of_university = |university| {
+        (0..departments(university)).map(move |department| DepartmentId { university, department })
+    };
+    (0..universities).flat_map(of_university)
 }
 
 /// Adds the triples of one department, and of its university.
-pub fn add_department(out: &mut LocalTriples, (university, department): (u64, u64), is_closed: bool) {
+pub fn add_department(out: &mut LocalTriples, id: DepartmentId, is_closed: bool) {
+    let DepartmentId { university, department } = id;
     let seed = university * 0x1_0001 + department;
     let random = Random(seed.wrapping_mul(0xd6e8_feb8_6659_fd93));
     let host = format!("Department{department}.University{university}.edu");
@@ -209,7 +220,7 @@ impl Department<'_> {
         self.add_class(own, "Department");
         self.add_text(own, "name", &format!("Department{department}"));
         self.add(own, "subOrganizationOf", above);
-        for number in 0..self.random.within((10, 20)) {
+        for number in 0..self.random.in_range(10..=20) {
             let group = self.thing("ResearchGroup", number);
             self.add(group, "subOrganizationOf", own);
             if self.is_closed {
@@ -237,7 +248,7 @@ impl Department<'_> {
         let (mut all, mut professors, mut papers) = (Vec::new(), Vec::new(), Vec::new());
         let (mut courses, mut graduate_courses) = (Vec::new(), Vec::new());
         for Faculty { class, count, papers: own_papers } in FACULTY {
-            let count = self.random.within(count);
+            let count = self.random.in_range(count);
             let head = (class == "FullProfessor").then(|| self.random.below(count));
             for number in 0..count {
                 let person = self.person(class, number);
@@ -259,13 +270,13 @@ impl Department<'_> {
                 }
                 for (class, courses) in [("Course", &mut courses), ("GraduateCourse", &mut graduate_courses)]
                 {
-                    for _ in 0..self.random.within((1, 2)) {
+                    for _ in 0..self.random.in_range(1..=2) {
                         let course = self.named_thing(class, courses.len() as u64);
                         self.add(person, "teacherOf", course);
                         courses.push(course);
                     }
                 }
-                for paper in 0..self.random.within(own_papers) {
+                for paper in 0..self.random.in_range(own_papers.clone()) {
                     papers.push(self.paper(&format!("{class}{number}"), paper, person));
                 }
                 all.push(person);
@@ -283,31 +294,31 @@ impl Department<'_> {
         paper
     }
 
-    fn takes(&mut self, student: u32, count: (u64, u64), courses: &[u32]) {
-        let count = self.random.within(count);
+    fn add_courses(&mut self, student: u32, count: RangeInclusive<u64>, courses: &[u32]) {
+        let count = self.random.in_range(count);
         for course in self.random.different(count, courses.len() as u64) {
             self.add(student, "takesCourse", courses[course as usize]);
         }
     }
 
-    fn advised(&mut self, student: u32, professors: &[u32]) {
+    fn add_advisor(&mut self, student: u32, professors: &[u32]) {
         let professor = professors[self.random.below(professors.len() as u64) as usize];
         self.add(student, "advisor", professor);
     }
 
     fn students(&mut self, teachers: &Teachers) {
         let (faculty, own) = (teachers.all.len() as u64, self.own);
-        for number in 0..faculty * self.random.within((8, 14)) {
+        for number in 0..faculty * self.random.in_range(8..=14) {
             let student = self.person("UndergraduateStudent", number);
             self.add(student, "memberOf", own);
-            self.takes(student, (2, 4), &teachers.courses);
+            self.add_courses(student, 2..=4, &teachers.courses);
             if self.random.below(5) == 0 {
-                self.advised(student, &teachers.professors);
+                self.add_advisor(student, &teachers.professors);
             }
         }
-        let graduates = faculty * self.random.within((3, 4));
+        let graduates = faculty * self.random.in_range(3..=4);
         let share = |random: &mut Random, (least, most): (u64, u64)| {
-            random.within((graduates / least, graduates / most))
+            random.in_range(graduates / least..=graduates / most)
         };
         let assistants = share(&mut self.random, (5, 4));
         let researchers = share(&mut self.random, (4, 3));
@@ -316,15 +327,15 @@ impl Department<'_> {
             let student = self.person("GraduateStudent", number);
             self.add(student, "memberOf", own);
             self.degree(student, "undergraduateDegreeFrom");
-            self.takes(student, (1, 3), &teachers.graduate_courses);
-            self.advised(student, &teachers.professors);
+            self.add_courses(student, 1..=3, &teachers.graduate_courses);
+            self.add_advisor(student, &teachers.professors);
             if let Some(course) = assisted.get(number as usize) {
                 self.add_class(student, "TeachingAssistant");
                 self.add(student, "teachingAssistantOf", teachers.courses[*course as usize]);
             } else if number < assisted.len() as u64 + researchers {
                 self.add_class(student, "ResearchAssistant");
             }
-            let papers = self.random.within((0, 5));
+            let papers = self.random.in_range(0..=5);
             for paper in self.random.different(papers, teachers.papers.len() as u64) {
                 self.add(teachers.papers[paper as usize], "publicationAuthor", student);
             }

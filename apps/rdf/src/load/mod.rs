@@ -161,7 +161,7 @@ pub async fn load(
 ) -> Result<Loaded, LoadFault> {
     let (places, rank) = (team.size(), team.rank());
     if let [DataSource::Snapshot { name, path, head }] = sources {
-        return snapshot::open(Some(&team), (name, path), head).await;
+        return snapshot::open(Some(&team), name, path, head).await;
     }
     let mut own = LocalTriples::default();
     let mut fault = None;
@@ -283,7 +283,7 @@ async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles
     let subjects = own.triples.iter().map(|triple| triple[0]).chain(own.quads.iter().map(|quad| quad[1]));
     let numbers = match partition {
         Partition::Locality | Partition::Graph => {
-            homes::numbered((&team, &peers), &own.dictionary, subjects).await?
+            homes::numbered(&team, &peers, &own.dictionary, subjects).await?
         }
         _ => numbered_by_hash(&peers, &own.dictionary).await?,
     };

@@ -172,7 +172,8 @@ fn mapped(path: &str) -> Result<&'static MappedFile, String> {
 /// Something is wrong with the file, which each place is told; or a place has died.
 pub async fn open(
     team: Option<&Team>,
-    (name, path): (&str, &str),
+    name: &str,
+    path: &str,
     head: &SnapshotHead,
 ) -> Result<Loaded, LoadFault> {
     let rank = team.map_or(0, Team::rank);

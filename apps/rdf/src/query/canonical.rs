@@ -17,7 +17,7 @@ pub async fn order(table: &Table, peers: &Peers) -> isles::Result<Vec<u32>> {
     let dictionary = peers.dictionary();
     let bytes = |number: u32| match number {
         UNBOUND => &[][..],
-        number => terms.bytes(number, (peers.numbering(), &dictionary)),
+        number => terms.bytes(number, peers.numbering(), &dictionary),
     };
     let mut numbers: Vec<u32> = table.columns.iter().flatten().copied().collect();
     numbers.sort_unstable();

@@ -25,7 +25,7 @@ pub fn passes(table: &Table, filter: &BoundExpression, peers: &Peers, terms: &Te
     let value = |bound: Vec<_>| {
         evaluator.evaluate_effective_boolean_value_expression(&filter.expression, bound) == Some(true)
     };
-    each_row(table, filter, (peers, terms), value)
+    each_row(table, filter, peers, terms, value)
 }
 
 /// For each row the value of an expression, encoded.
@@ -40,13 +40,14 @@ pub fn values(
         let value = evaluator.evaluate_expression(&expression.expression, bound);
         value.map(|value| term::encoded(value.as_ref()))
     };
-    each_row(table, expression, (peers, terms), value)
+    each_row(table, expression, peers, terms, value)
 }
 
 fn each_row<'e, V: Clone>(
     table: &Table,
     expression: &'e BoundExpression,
-    (peers, terms): (&Peers, &Terms),
+    peers: &Peers,
+    terms: &Terms,
     value: impl Fn(Vec<(&'e oxrdf::Variable, Term)>) -> V,
 ) -> Vec<V> {
     let dictionary = peers.dictionary();
@@ -65,7 +66,7 @@ fn each_row<'e, V: Clone>(
         }
         let bound = columns.iter().zip(&key).filter(|(_, number)| **number != UNBOUND);
         let bound = bound.map(|((variable, _), number)| {
-            let bytes = terms.bytes(*number, (peers.numbering(), &dictionary));
+            let bytes = terms.bytes(*number, peers.numbering(), &dictionary);
             (*variable, term::decode(bytes))
         });
         let found = value(bound.collect());

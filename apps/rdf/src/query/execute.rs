@@ -258,12 +258,12 @@ impl<'a> PlaceEvaluator<'a> {
             table = if !is_begun {
                 let table = scan(self.data, pattern);
                 self.recorded(self.described("scan", pattern, None), Some(step.estimate), table).await?
-            } else if self.is_smaller(&patterns, &counts, (step, &star)) {
+            } else if self.is_smaller(&patterns, &counts, step, &star) {
                 plan.retain(|other| !star.contains(&other.pattern));
                 let star = star.iter().map(|position| patterns[*position]);
                 self.join_star(table, pattern, star.collect()).await?
             } else {
-                self.join_triples(table, pattern, (count, step.estimate)).await?
+                self.join_triples(table, pattern, count, step.estimate).await?
             };
             is_begun = true;
             let binds = |filter: &BoundExpression| {
@@ -297,7 +297,8 @@ impl<'a> PlaceEvaluator<'a> {
         &self,
         patterns: &[Pattern],
         counts: &[PatternCounts],
-        (step, star): (PlannedPattern, &[usize]),
+        step: PlannedPattern,
+        star: &[usize],
     ) -> bool {
         let positions = [&[step.pattern], star].concat();
         let own: Vec<Pattern> = positions.iter().map(|position| patterns[*position]).collect();
@@ -350,7 +351,8 @@ impl<'a> PlaceEvaluator<'a> {
         &self,
         table: Table,
         pattern: &Pattern,
-        (counts, estimate): (PatternCounts, f64),
+        counts: PatternCounts,
+        estimate: f64,
     ) -> Result<Table, QueryFault> {
         let (exchange, leaving) = self.exchange_for(&table, pattern, counts).await?;
         let joined = match exchange {
@@ -456,9 +458,10 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     /// Brings rows of two tables together; with `keeps_left` each row of the left stays in one place.
-    async fn met(
+    async fn colocate(
         &self,
-        (left, right): (Table, Table),
+        left: Table,
+        right: Table,
         keeps_left: bool,
     ) -> Result<(Table, Table, RowExchange), QueryFault> {
         let places = self.peers.size() as f64;
@@ -505,7 +508,7 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     async fn join(&self, left: Table, right: Table) -> Result<Table, QueryFault> {
-        let (left, right, exchange) = self.met((left, right), false).await?;
+        let (left, right, exchange) = self.colocate(left, right, false).await?;
         let mut joined = self.joined(&left, &right);
         if exchange == RowExchange::LeftToAll {
             joined.placed_by = right.placed_by;
@@ -519,10 +522,10 @@ impl<'a> PlaceEvaluator<'a> {
         right: Table,
         filter: Option<&BoundExpression>,
     ) -> Result<Table, QueryFault> {
-        let (left, right, exchange) = self.met((left, right), true).await?;
+        let (left, right, exchange) = self.colocate(left, right, true).await?;
         let matcher = Matcher::new(&left, &right);
         let joined = if let Some(filter) = filter {
-            let pairs = self.passing(&matcher, (&left, &right), filter).await?;
+            let pairs = self.pairs_passing(&matcher, &left, &right, filter).await?;
             join::left_joined(&left, 0..left.rows, &right, &pairs)
         } else {
             self.bounded(left.rows, |from| {
@@ -534,10 +537,11 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     /// The compatible pairs of rows of two tables whose solutions pass a filter.
-    async fn passing(
+    async fn pairs_passing(
         &self,
         matcher: &Matcher<'_>,
-        (left, right): (&Table, &Table),
+        left: &Table,
+        right: &Table,
         filter: &BoundExpression,
     ) -> Result<RowPairs, QueryFault> {
         let mut pairs = RowPairs::default();
@@ -557,7 +561,7 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     async fn minus(&self, left: Table, right: Table) -> Result<Table, QueryFault> {
-        let (left, right, exchange) = self.met((left, right), true).await?;
+        let (left, right, exchange) = self.colocate(left, right, true).await?;
         let matcher = Matcher::new(&left, &right);
         let mut keep = vec![true; left.rows];
         self.in_parts(left.rows, |from| (matcher.exclude(from, self.looks(), &mut keep), 0));

@@ -161,7 +161,7 @@ impl QueryRun<'_> {
         let names = self.data.named.iter().map(|graph| graph.name);
         let terms = self.peers.fetch(names.clone()).await?;
         let dictionary = self.peers.dictionary();
-        let bytes = |number| terms.bytes(number, (self.peers.numbering(), &dictionary)).to_vec();
+        let bytes = |number| terms.bytes(number, self.peers.numbering(), &dictionary).to_vec();
         Ok(Some(names.map(bytes).collect()))
     }
 
@@ -218,7 +218,7 @@ impl QueryRun<'_> {
         };
         {
             let dictionary = self.peers.dictionary();
-            let mut add = |number| own.terms.push(terms.bytes(number, (self.peers.numbering(), &dictionary)));
+            let mut add = |number| own.terms.push(terms.bytes(number, self.peers.numbering(), &dictionary));
             own.columns = renumbered(&table, &mut add);
         }
         Ok(self.peers.gather_solutions(own).await?)
@@ -258,7 +258,7 @@ impl QueryRun<'_> {
             let triples = self.peers.gather(triples).await?;
             let terms = self.peers.fetch(triples.columns.iter().flatten().copied()).await?;
             let dictionary = self.peers.dictionary();
-            let bytes = |number| terms.bytes(number, (self.peers.numbering(), &dictionary)).to_vec();
+            let bytes = |number| terms.bytes(number, self.peers.numbering(), &dictionary).to_vec();
             for row in 0..triples.rows {
                 let triple = [0, 1, 2].map(|part| bytes(triples.columns[part][row]));
                 let is_blank = matches!(term::decode(&triple[2]), Term::BlankNode(_));

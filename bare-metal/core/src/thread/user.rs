@@ -8,6 +8,7 @@ use super::call::{self, Number};
 use super::{Start, THREADS_MAX, ThreadId, TooManyThreads};
 use crate::machine::{self, text_end, user_memory};
 use crate::stack::GuardedStack;
+use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const USER_CODE: u64 = 24 | 3;
@@ -35,7 +36,7 @@ fn install() {
     static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
     if !IS_INSTALLED.swap(true, Ordering::Relaxed) {
         let is_guard = |page| MEMORY.stacks.iter().any(|stack| stack.guard() == page);
-        machine::open_to_user_mode((TEXT, text_end()), user_memory(), is_guard);
+        machine::open_to_user_mode(TEXT..text_end(), user_memory(), is_guard);
         call::install();
     }
 }
@@ -69,7 +70,7 @@ pub fn words() -> &'static [AtomicU64; WORDS] {
 /// Returns text or user memory at an address that a thread in user mode has passed, or `None` if it is neither.
 pub(super) fn readable(address: usize, bytes: usize) -> Option<&'static [u8]> {
     let end = address.checked_add(bytes)?;
-    let (start, stop) = user_memory();
+    let Range { start, end: stop } = user_memory();
     let is_allowed = address >= TEXT && end <= text_end() || address >= start && end <= stop;
     // NEED: a system call passes memory by its address.
     // SOUND: it is text, or user memory, which only the thread that waits for this call uses.
@@ -79,7 +80,7 @@ pub(super) fn readable(address: usize, bytes: usize) -> Option<&'static [u8]> {
 /// Returns user memory at an address that a thread in user mode has passed, or `None` if it is no such memory.
 pub(super) fn writable(address: usize, bytes: usize) -> Option<&'static mut [u8]> {
     let end = address.checked_add(bytes)?;
-    let (start, stop) = user_memory();
+    let Range { start, end: stop } = user_memory();
     // NEED: as above.
     // SOUND: it is user memory, which only the thread that waits for this call uses.
     (address >= start && end <= stop)

@@ -8,7 +8,7 @@
 #![no_std]
 #![no_main]
 
-use bare_core::message::{self, LONGEST, MessageError, Receiver};
+use bare_core::message::{self, Channels, LONGEST, MessageError, Receiver};
 use bare_core::{entry, println, program, timer};
 
 const BATCHES: usize = 21;
@@ -90,12 +90,12 @@ fn batch(of: Measurement, receiver: &mut Receiver) -> Result<(), MessageError> {
         };
         match (of.pattern, rank) {
             ("ping-ping", _) => {
-                message::send(1 - rank, (0, 0), sent)?;
+                message::send(1 - rank, Channels { source: 0, target: 0 }, sent)?;
                 receive(0)?;
             }
             (_, 0) => {
                 for partner in 1..program::ranks() {
-                    message::send(partner, (0, 0), sent)?;
+                    message::send(partner, Channels { source: 0, target: 0 }, sent)?;
                 }
                 for partner in 1..program::ranks() {
                     receive(partner as u16)?;
@@ -103,7 +103,7 @@ fn batch(of: Measurement, receiver: &mut Receiver) -> Result<(), MessageError> {
             }
             _ => {
                 receive(0)?;
-                message::send(0, (0, rank as u16), sent)?;
+                message::send(0, Channels { source: 0, target: rank as u16 }, sent)?;
             }
         }
     }

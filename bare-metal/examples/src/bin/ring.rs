@@ -6,7 +6,7 @@
 #![no_std]
 #![no_main]
 
-use bare_core::message::{self, MessageError, Receiver};
+use bare_core::message::{self, Channels, MessageError, Receiver};
 use bare_core::{entry, println, program, timer};
 
 const ROUNDS: u32 = 100;
@@ -45,7 +45,7 @@ fn answer() -> Result<(), MessageError> {
             assert_eq!(bytes, payload(channel, *round), "channel {channel}, round {round}");
             assert_eq!((header.source_channel, header.length as usize), (channel, BYTES));
             *round += 1;
-            message::send(usize::from(channel), (channel, channel), &bytes)?;
+            message::send(usize::from(channel), Channels { source: channel, target: channel }, &bytes)?;
         }
     }
     let elapsed = timer::nanoseconds() - begin;
@@ -61,7 +61,7 @@ fn ask(channel: u16) -> Result<(), MessageError> {
     let mut receiver = Receiver::new();
     for round in 0..ROUNDS {
         let mut bytes = [0; BYTES];
-        message::send(0, (channel, channel), &payload(channel, round))?;
+        message::send(0, Channels { source: channel, target: channel }, &payload(channel, round))?;
         receiver.receive(channel, &mut bytes)?;
         assert_eq!(bytes, payload(channel, round), "round {round} came back changed");
     }

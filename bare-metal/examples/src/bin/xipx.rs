@@ -185,7 +185,7 @@ fn measure(of: Exchange, is_user: bool, mode: Mode) -> Result<u64, Failure> {
     for partner in partners {
         // The channel of an exchange is the number of the core that is not rank 0.
         let channel = partner.max(rank) as u16;
-        Device::open(channel, (partner, channel), mode).map_err(Failure::Device)?;
+        Device::open(channel, partner, channel, mode).map_err(Failure::Device)?;
     }
     program::barrier().map_err(Failure::Stopped)?;
     for (device, thread) in threads.iter_mut().enumerate().take(count) {

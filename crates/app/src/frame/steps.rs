@@ -84,8 +84,8 @@ pub fn add_done(steps: u64) {
     // Relaxed: a count that orders no other memory.
     DONE.fetch_add(steps, Ordering::Relaxed);
     ACTIVE_REPORTER.with_borrow_mut(|active| {
-        if let Some((reporter, total)) = active.as_mut().filter(|(reporter, _)| reporter.is_due()) {
-            reporter.report(None, *total);
+        if let Some((reporter, (total, grows))) = active.as_mut().filter(|(reporter, _)| reporter.is_due()) {
+            reporter.report(None, *total, *grows);
         }
     });
 }
@@ -113,7 +113,7 @@ impl ProgressReporter {
     }
 
     /// Reports the number of done steps; without observers it is `dealt`, or else the count of this process.
-    pub(super) fn report(&mut self, dealt: Option<u64>, (total, grows): (u64, bool)) {
+    pub(super) fn report(&mut self, dealt: Option<u64>, total: u64, grows: bool) {
         let own = || DONE.load(Ordering::Relaxed).saturating_sub(self.base); // relaxed, as above
         let done = match progress::observed() {
             Some(seen) => {

@@ -140,7 +140,7 @@ impl UnitQueue<'_> {
             // Units are dealt in order, so about that many are done. On a chip, cores run ahead of each other, but the
             // one process has done all units.
             let dealt = self.units.meter.reports_shares().then_some(unit);
-            progress.report(dealt, (self.units.count, false));
+            progress.report(dealt, self.units.count, false);
         }
         self.started = Some(Instant::now());
         Ok(Some(unit))

@@ -50,12 +50,14 @@ const FACTS: [&str; 5] = ["version", "chip", "clocks", "voltages", "places"];
 /// Runs the application `app` once for each of `number` seeds, and prints the differences. `launch` is that of one run.
 pub(crate) fn compare(
     number: &str,
-    (app, matches): (&Command, &ArgMatches),
-    (places, launch): (&PlaceArguments, &Launch),
+    app: &Command,
+    matches: &ArgMatches,
+    places: &PlaceArguments,
+    launch: &Launch,
 ) -> Result<(), Failure> {
     check(matches)?;
     let own = own_arguments(app, matches);
-    compare_runs(number, (places, launch), |_, flags| {
+    compare_runs(number, places, launch, |_, flags| {
         runs::summary(app.get_name(), &own, flags.iter().flat_map(|flag| [flag.name, flag.value]))
     })
 }
@@ -63,19 +65,22 @@ pub(crate) fn compare(
 /// As `compare`, for a user's program and its arguments.
 pub fn compare_program(
     number: &str,
-    (program, own): (&str, &[String]),
-    (places, launch): (&PlaceArguments, &Launch),
+    program: &str,
+    own: &[String],
+    places: &PlaceArguments,
+    launch: &Launch,
 ) -> Result<(), Failure> {
-    compare_runs(number, (places, launch), |seed, flags| {
+    compare_runs(number, places, launch, |seed, flags| {
         let file = format!("isles-seeds-{}-{seed}.json", std::process::id());
-        runs::program_summary((program, own), flags, &std::env::temp_dir().join(file))
+        runs::program_summary(program, own, flags, &std::env::temp_dir().join(file))
     })
 }
 
 /// Runs a program with `number` seeds; `run` gets all settings of a run and returns its summary.
 fn compare_runs(
     number: &str,
-    (places, launch): (&PlaceArguments, &Launch),
+    places: &PlaceArguments,
+    launch: &Launch,
     run: impl Fn(usize, &[Flag<'_>]) -> Result<Value, Failure> + Sync,
 ) -> Result<(), Failure> {
     let number = read(number)?;

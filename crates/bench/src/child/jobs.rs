@@ -206,7 +206,7 @@ fn begin(folder: &Path, kind: &str, words: Vec<String>) -> u64 {
 }
 
 fn send_order(folder: &Path, job: u64, order: JobOrder) {
-    let reply = asked(folder, &JobRequest::Tell { job, order });
+    let reply = asked(folder, &JobRequest::Order { job, order });
     assert!(!matches!(reply, JobReply::Refused { .. }), "{reply:?}");
 }
 

@@ -236,18 +236,18 @@ impl Row {
         })
     }
 
-    /// The target as a sentence.
+    /// The target as an inequality.
     pub fn words(&self, target: &Target) -> String {
         let bound = match self.better {
-            Better::Less => "at most",
-            Better::More => "at least",
+            Better::Less => "<=",
+            Better::More => ">=",
         };
         match target {
             Target::Value(limit) => format!("{bound} {limit} {}", self.unit),
-            Target::BestPeer(limit) => format!("{bound} {limit} of the best peer's"),
-            Target::BestOf { limit, words, .. } => format!("{bound} {limit} of {words}"),
-            Target::Speedup { limit, over } => format!("at least {limit} times faster than {over}"),
-            Target::Beyond { limit, over } => format!("at most {limit} {} beyond {over}", self.unit),
+            Target::BestPeer(limit) => format!("{bound} {limit} x best peer"),
+            Target::BestOf { limit, words, .. } => format!("{bound} {limit} x {words}"),
+            Target::Speedup { limit, over } => format!(">= {limit} times faster than {over}"),
+            Target::Beyond { limit, over } => format!("<= {limit} {} beyond {over}", self.unit),
         }
     }
 

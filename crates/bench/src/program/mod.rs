@@ -245,12 +245,12 @@ impl Program {
                 simgrid(folder, [section, model, style, &messages.to_string(), &bytes.to_string()])
             }
             Program::Betweenness { module, graph } => {
-                let script = ("betweenness.py", include_str!("../../peers/betweenness.py"));
-                with_edges(folder, module, script, graph)
+                let text = include_str!("../../peers/betweenness.py");
+                with_edges(folder, module, "betweenness.py", text, graph)
             }
             Program::Clustering { module, method, graph } => {
-                let script = ("clustering.py", include_str!("../../peers/clustering.py"));
-                let mut command = with_edges(folder, module, script, graph)?;
+                let text = include_str!("../../peers/clustering.py");
+                let mut command = with_edges(folder, module, "clustering.py", text, graph)?;
                 command.arg(method);
                 Ok(command)
             }
@@ -383,7 +383,8 @@ fn simgrid(folder: &WorkFolder, words: [&str; 5]) -> Result<Command, Missing> {
 fn with_edges(
     folder: &WorkFolder,
     module: &'static str,
-    (name, text): (&str, &str),
+    name: &str,
+    text: &str,
     graph: &str,
 ) -> Result<Command, Missing> {
     let mut command = python_with(folder, module)?;

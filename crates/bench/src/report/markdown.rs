@@ -5,7 +5,7 @@
 //! is, over how many runs, and shows the spread beside each median.
 
 use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
-use crate::report::table::{digits, spread};
+use crate::report::table::{self, digits};
 use crate::samples::Samples;
 use crate::session::{Session, SessionOutcome};
 use crate::suite::Suite;
@@ -184,7 +184,7 @@ fn write_row(text: &mut String, row: &Row, outcome: &SessionOutcome, runs: usize
         _ => String::new(),
     };
     let verdicts = row.verdicts(figures);
-    let targets: Vec<_> = verdicts.iter().map(|verdict| micro(&verdict.target)).collect();
+    let targets: Vec<_> = verdicts.iter().map(|verdict| typeset(&verdict.target)).collect();
     let outcomes: Vec<_> = verdicts.iter().map(|verdict| phrase(verdict, &value, &ratio)).collect();
     let _ = writeln!(
         text,
@@ -194,6 +194,16 @@ fn write_row(text: &mut String, row: &Row, outcome: &SessionOutcome, runs: usize
         targets.join("; "),
         outcomes.join("; ")
     );
+}
+
+/// The median, and the smallest and the largest value if there are several.
+fn spread(values: &Samples) -> String {
+    table::spread(values).replace(" to ", "–")
+}
+
+/// A target with the signs of mathematics.
+fn typeset(target: &str) -> String {
+    micro(target).replace("<=", "≤").replace(">=", "≥").replace(" x ", " × ")
 }
 
 /// A unit, or a sentence that ends in one, with the sign for a millionth.
@@ -265,8 +275,8 @@ mod tests {
         assert!(!text.contains("old") && text.contains("left alone"), "{text}");
         assert!(text.starts_with("before\n<!-- figures core: barrier -->\n\nMeasured by"), "{text}");
         assert!(text.contains("commit abc") && text.replace('\n', " ").contains("of 3 runs"), "{text}");
-        let row = "| barrier of 2 places | 2.00 (1.00 to 3.00) µs | **Open MPI 4.00**, MPICH absent | 0.500 (0.250 to 0.750) \
-                   | at most 0.7 of the best peer's | not judged: MPICH is not here |\n";
+        let row = "| barrier of 2 places | 2.00 (1.00–3.00) µs | **Open MPI 4.00**, MPICH absent | 0.500 (0.250–0.750) \
+                   | ≤ 0.7 × best peer | not judged: MPICH is not here |\n";
         assert!(text.contains(row), "{text}");
         assert_eq!(filled(&text, &session).unwrap(), text, "filled again it is the same");
         let mark = "<!-- figures core:\nbarrier -->";

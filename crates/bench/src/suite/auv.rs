@@ -40,7 +40,7 @@ const OCEAN: Group = Group {
             peers: &[figure(C, RATE), figure(C_NATIVE, RATE)],
             beside: &[],
             targets: &[
-                Target::BestOf { limit: 0.91, of: &[C], words: "the loop's in C" },
+                Target::BestOf { limit: 0.91, of: &[C], words: "C, one loop" },
                 Target::BestPeer(0.91),
             ],
             quoted_with: None,
@@ -78,8 +78,8 @@ const PLANNERS: Group = Group {
         peers: &[figure(PETGRAPH, "search_ms"), figure(NETWORKX, "search_ms")],
         beside: &[],
         targets: &[
-            Target::BestOf { limit: 0.667, of: &[PETGRAPH], words: "petgraph's" },
-            Target::BestOf { limit: 0.1, of: &[NETWORKX], words: "networkx's" },
+            Target::BestOf { limit: 0.667, of: &[PETGRAPH], words: "petgraph" },
+            Target::BestOf { limit: 0.1, of: &[NETWORKX], words: "networkx" },
         ],
         quoted_with: None,
     }],

@@ -45,7 +45,7 @@ const T1L: Group = Group {
         on_one("uts-t1l-1", "nodes of UTS tree T1L, 1 place"),
         Row {
             beside: &[figure(ONE_PLACE, "seconds"), figure(TWO_LOOPS, "seconds")],
-            ..on_two("uts-t1l-2", "UTS tree T1L, 2 places; two loops at once show what the cores share")
+            ..on_two("uts-t1l-2", "UTS tree T1L, 2 places")
         },
     ],
 };
@@ -68,7 +68,7 @@ const STEAL: Group = Group {
     contenders: &[Contender { label: TWO_PLACES, program: ours("isles-steal", 2) }],
     rows: &[Row {
         name: "steal",
-        question: "a random steal from a place that computes, from the request to the task in hand",
+        question: "a random steal from a busy place, from request to task",
         unit: "µs",
         better: Better::Less,
         ours: figure(TWO_PLACES, "steal_us"),

@@ -34,13 +34,13 @@ const BETWEEN_PLACES: Group = Group {
     rows: &[
         Row {
             name: "rendezvous",
-            question: "8 bytes over a channel of capacity 0, half of there and back; MPI: Ssend and Recv",
+            question: "8 bytes over a channel of capacity 0, half round trip; MPI: Ssend and Recv",
             unit: "us",
             better: Better::Less,
             ours: figure(TWO_PLACES, "half_round_trip_us"),
             peers: &[figure(OPEN_MPI, "half_round_trip_us"), figure(MPICH, "half_round_trip_us")],
             beside: &[figure(RAW, "half_round_trip_us")],
-            targets: &[Target::BestOf { limit: 2.5, of: &[RAW], words: "the raw message's" }],
+            targets: &[Target::BestOf { limit: 2.5, of: &[RAW], words: "raw message" }],
             quoted_with: None,
         },
         Row {
@@ -55,7 +55,7 @@ const BETWEEN_PLACES: Group = Group {
                 figure(MPICH, "blocking_rate_million"),
             ],
             beside: &[],
-            targets: &[Target::BestOf { limit: 0.5, of: &[CROSSBEAM], words: "crossbeam's" }],
+            targets: &[Target::BestOf { limit: 0.5, of: &[CROSSBEAM], words: "crossbeam" }],
             quoted_with: None,
         },
     ],
@@ -75,7 +75,7 @@ const WITHIN_A_PLACE: Group = Group {
     rows: &[
         Row {
             name: "rendezvous-local",
-            question: "8 bytes over a channel of capacity 0 between two tasks of a place, half of there and back",
+            question: "8 bytes over a channel of capacity 0 between two tasks of a place, half round trip",
             unit: "us",
             better: Better::Less,
             ours: figure(ONE_PLACE, "half_round_trip_us"),
@@ -97,7 +97,7 @@ const WITHIN_A_PLACE: Group = Group {
                 figure(TOKIO, "rate_million"),
             ],
             beside: &[],
-            targets: &[Target::BestOf { limit: 1.0, of: &[CROSSBEAM], words: "crossbeam's" }],
+            targets: &[Target::BestOf { limit: 1.0, of: &[CROSSBEAM], words: "crossbeam" }],
             quoted_with: None,
         },
     ],
@@ -151,8 +151,7 @@ const MEMBERS: Group = Group {
     rows: &[
         Row {
             name: "send-recv",
-            question: "`send` and `recv` of a number between two members of a team, half of there and back; MPI: Send \
-                       and Recv of 8 bytes",
+            question: "`send` and `recv` of a number between two members of a team, half round trip; MPI: Send and Recv",
             unit: "us",
             better: Better::Less,
             ours: figure(TWO_PLACES, "value_us"),
@@ -163,7 +162,7 @@ const MEMBERS: Group = Group {
         },
         Row {
             name: "send-recv-slice",
-            question: "the same with `send_slice` and `recv_slice` of 8 bytes, into memory that one has, as MPI does",
+            question: "the same with `send_slice` and `recv_slice` of 8 bytes, into existing memory",
             unit: "us",
             better: Better::Less,
             ours: figure(TWO_PLACES, "slice_us"),
@@ -186,7 +185,7 @@ const LONG_MESSAGES: Group = Group {
     ],
     rows: &[Row {
         name: "send-recv-2m",
-        question: "`send_slice` and `recv_slice` of 2 MiB there and back, into memory that one has; MPI: Send and Recv",
+        question: "`send_slice` and `recv_slice` of 2 MiB, round trip; MPI: Send and Recv",
         unit: "GB/s",
         better: Better::More,
         ours: figure(TWO_PLACES, "ping_pong_gb"),
@@ -212,7 +211,7 @@ const WAVEFRONT: Group = Group {
     rows: &[
         Row {
             name: "wavefront-1024",
-            question: "wave over 1,024 columns and 1,024 rows, `send_slice` and `recv_slice`, or channels of capacity 16; MPI: Send and Recv in C",
+            question: "wave over 1,024 x 1,024 cells by slices, or channels of capacity 16; MPI: Send and Recv in C",
             ours: figure(TWO_PLACES, "square_mflops"),
             peers: &[figure(OPEN_MPI, "square_mflops"), figure(MPICH, "square_mflops")],
             beside: &[figure(OVER_CHANNELS, "square_mflops"), figure(ONE_PLACE, "square_mflops")],
@@ -220,7 +219,7 @@ const WAVEFRONT: Group = Group {
         },
         Row {
             name: "wavefront-128x8192",
-            question: "wave over 128 columns and 8,192 rows, `send_slice` and `recv_slice`, or channels of capacity 16; MPI: Send and Recv in C",
+            question: "the same over 128 columns and 8,192 rows",
             ours: figure(TWO_PLACES, "tall_mflops"),
             peers: &[figure(OPEN_MPI, "tall_mflops"), figure(MPICH, "tall_mflops")],
             beside: &[figure(OVER_CHANNELS, "tall_mflops"), figure(ONE_PLACE, "tall_mflops")],

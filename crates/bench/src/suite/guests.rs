@@ -37,10 +37,10 @@ const MESSAGE: Group = Group {
     contenders: &both("isles-message"),
     rows: &[Row {
         name: "guest-at",
-        question: "empty at!, half round trip, both sides busy, between two guests; the other: two processes",
+        question: "empty at!, half round trip, both sides busy, between two guests",
         ours: figure(GUESTS, "half_round_trip_us"),
         beside: &[figure(PROCESSES, "half_round_trip_us")],
-        targets: &[Target::BestOf { limit: 1.3, of: &[PROCESSES], words: "the machine processes'" }],
+        targets: &[Target::BestOf { limit: 1.3, of: &[PROCESSES], words: "machine processes" }],
         ..ROW
     }],
 };
@@ -52,7 +52,7 @@ const SLEEPING: Group = Group {
     contenders: &both("isles-sleeping"),
     rows: &[Row {
         name: "guest-at-asleep",
-        question: "empty at!, there and back, to a place that sleeps, between two guests; the other: two processes",
+        question: "empty at!, round trip, to a sleeping guest",
         ours: figure(GUESTS, "there_and_back_us"),
         beside: &[figure(PROCESSES, "there_and_back_us")],
         ..ROW

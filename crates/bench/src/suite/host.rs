@@ -78,8 +78,7 @@ const MESSAGE: Group = Group {
     rows: &[
         Row {
             name: "raw-message",
-            question: "smallest message of the transport alone, half round trip, both sides busy; \
-                       a bare cache line handed over and back carries nothing",
+            question: "smallest message of the transport, half round trip, both sides busy; cache line: no message",
             ours: figure(RAW, "half_round_trip_us"),
             peers: &[
                 figure(MARKED_RING, "half_round_trip_us"),
@@ -101,15 +100,14 @@ const MESSAGE: Group = Group {
         },
         Row {
             name: "at-threads",
-            question: "empty at! between two threads of one process, half round trip; the others: channels",
+            question: "empty at! between two threads, half round trip; peers: channels",
             ours: figure(THREADS, "half_round_trip_us"),
             peers: &[figure(CROSSBEAM, "half_round_trip_us"), figure(GO, "half_round_trip_us")],
             ..ROW
         },
         Row {
             name: "spawn-at",
-            question: "spawn_at! of a tiny body, one place to the other, under one finish; the others: messages \
-                       of 8 bytes, one way, one answer a batch",
+            question: "spawn_at! of a tiny body under one finish; peers: messages of 8 bytes, one answer a batch",
             unit: "million/s",
             better: Better::More,
             ours: figure(ISLES, "rate_million"),
@@ -140,7 +138,7 @@ const SLEEPING: Group = Group {
     rows: &[
         Row {
             name: "at-sleeping",
-            question: "empty at! to a place that was idle for 450 us and sleeps, there and back; futex: the wake and the answer alone",
+            question: "empty at! to a place asleep after 450 us idle, round trip; futex: wake and answer",
             ours: figure(ISLES, "there_and_back_us"),
             peers: &[figure(FUTEX, "there_and_back_us")],
             targets: &[Target::BestPeer(1.25)],
@@ -148,7 +146,7 @@ const SLEEPING: Group = Group {
         },
         Row {
             name: "at-long-asleep",
-            question: "the same after 1.3 ms, so that its processor sleeps as well",
+            question: "the same after 1.3 ms: its processor sleeps too",
             ours: figure(ISLES, "long_asleep_us"),
             peers: &[figure(FUTEX, "long_asleep_us")],
             ..ROW
@@ -170,8 +168,7 @@ const ROUNDS: Group = Group {
     rows: &[
         Row {
             name: "at-after-sleep",
-            question: "100,000 empty at! one after the other, half round trip, in rounds before each of which both \
-                       places sleep 30 ms; MPI: 8 bytes; steady: the same without the sleep",
+            question: "100,000 empty at! in a row, half round trip, after both places slept 30 ms; MPI: 8 bytes; steady: without the sleep",
             ours: figure(ISLES, "half_round_trip_us"),
             peers: &[figure(OPEN_MPI, "half_round_trip_us"), figure(MPICH, "half_round_trip_us")],
             beside: &[figure(STEADY, "half_round_trip_us")],
@@ -203,7 +200,7 @@ const LOCAL: Group = Group {
     ],
     rows: &[Row {
         name: "spawn",
-        question: "a million tasks started and waited for at one place, no handles kept; rayon with one worker",
+        question: "a million tasks started and awaited at one place, no handles kept; rayon: one worker",
         unit: "ns/task",
         ours: figure(ISLES, "spawn_ns"),
         peers: &[
@@ -242,13 +239,13 @@ const COLLECTIVE: Group = Group {
         ),
         collective(
             "broadcast-8k",
-            "broadcast of 8 KiB to 2 places, the root changing each time",
+            "broadcast of 8 KiB, 2 places, changing root",
             &[figure(OPEN_MPI, "broadcast_8k_us"), figure(MPICH, "broadcast_8k_us")],
             "broadcast_8k_us",
         ),
         collective(
             "broadcast-1m",
-            "broadcast of 1 MiB to 2 places, the root changing each time",
+            "broadcast of 1 MiB, 2 places, changing root",
             &[figure(OPEN_MPI, "broadcast_1m_us"), figure(MPICH, "broadcast_1m_us")],
             "broadcast_1m_us",
         ),
@@ -286,14 +283,14 @@ const LARGE: Group = Group {
             quoted_with: Some("read-2m"), // what only arrives may still cost its reader something
             ..large(
                 "move-2m",
-                "2 MiB moved by at! of a plain array; MPI: 2 MiB there, 8 bytes back",
+                "2 MiB moved by at! of a plain array; MPI: 8 bytes back",
                 &[figure(OPEN_MPI, "answered_gb"), figure(MPICH, "answered_gb")],
                 "answered_gb",
             )
         },
         large(
             "read-2m",
-            "2 MiB moved as in move-2m, each word read by the receiver",
+            "2 MiB moved, each word read by the receiver",
             &[figure(OPEN_MPI, "read_gb"), figure(MPICH, "read_gb")],
             "read_gb",
         ),
@@ -337,10 +334,10 @@ const ALIKE: Group = Group {
     rows: &[
         Row {
             name: "generic-1024",
-            question: "at! that takes a Vec<f64> of 1,024 along, from a generic function and from a concrete one",
+            question: "at! with a Vec<f64> of 1,024, from a generic function and a concrete one",
             ours: figure(GENERIC, "generic_us"),
             beside: &[figure(GENERIC, "concrete_us")],
-            targets: &[Target::BestOf { limit: 1.1, of: &[GENERIC], words: "the concrete one's" }],
+            targets: &[Target::BestOf { limit: 1.1, of: &[GENERIC], words: "concrete" }],
             ..ROW
         },
         Row {
@@ -391,12 +388,9 @@ const OVERSUBSCRIBED_8: Group = Group {
         mpich("crowd", 8),
     ],
     rows: &[
-        oversubscribed_ring(
-            "ring-8",
-            "8 bytes handed round a ring of 8 places on fewer cores, time of one hop",
-        ),
+        oversubscribed_ring("ring-8", "8 bytes round a ring of 8 places on fewer cores, one hop"),
         oversubscribed_barrier("barrier-8", "barrier of 8 places on fewer cores"),
-        oversubscribed_idle("idle-8", "processor time of 8 places while they wait, of all cores"),
+        oversubscribed_idle("idle-8", "processor time of 8 waiting places, of all cores"),
     ],
 };
 
@@ -410,12 +404,9 @@ const OVERSUBSCRIBED_48: Group = Group {
         mpich("crowd", 48),
     ],
     rows: &[
-        oversubscribed_ring(
-            "ring-48",
-            "8 bytes handed round a ring of 48 places on fewer cores, time of one hop",
-        ),
+        oversubscribed_ring("ring-48", "8 bytes round a ring of 48 places on fewer cores, one hop"),
         oversubscribed_barrier("barrier-48", "barrier of 48 places on fewer cores"),
-        oversubscribed_idle("idle-48", "processor time of 48 places while they wait, of all cores"),
+        oversubscribed_idle("idle-48", "processor time of 48 waiting places, of all cores"),
     ],
 };
 
@@ -468,15 +459,11 @@ const MEMORY: Group = Group {
         },
         Row {
             name: "load-memory",
-            question: "resident memory of a place after a flood of a million spawn_at! and 64 messages of 2 MiB",
+            question: "resident memory of a place after a million spawn_at! and 64 messages of 2 MiB",
             unit: "MiB",
             ours: figure(ISLES, "loaded_mib"),
             beside: &[figure(ISLES, "stated_bound_mib")],
-            targets: &[Target::BestOf {
-                limit: 1.0,
-                of: &[ISLES],
-                words: "the stated bound (docs/memory.md)",
-            }],
+            targets: &[Target::BestOf { limit: 1.0, of: &[ISLES], words: "stated bound (docs/memory.md)" }],
             ..ROW
         },
     ],
@@ -494,8 +481,8 @@ const POWER: Group = Group {
         Contender { label: IGRAPH, program: Program::Betweenness { module: "igraph", graph: "power" } },
     ],
     rows: &[
-        betweenness("power-1", "betweenness of all vertices of power, 1 place"),
-        on_two_places("power-2", "betweenness of all vertices of power, 2 places"),
+        betweenness("power-1", "betweenness of power, 1 place"),
+        on_two_places("power-2", "betweenness of power, 2 places"),
     ],
 };
 
@@ -514,8 +501,8 @@ const HEP_TH: Group = Group {
         Contender { label: IGRAPH, program: Program::Betweenness { module: "igraph", graph: "hep-th" } },
     ],
     rows: &[
-        betweenness("hep-th-1", "betweenness of all vertices of hep-th, 1 place"),
-        on_two_places("hep-th-2", "betweenness of all vertices of hep-th, 2 places"),
+        betweenness("hep-th-1", "betweenness of hep-th, 1 place"),
+        on_two_places("hep-th-2", "betweenness of hep-th, 2 places"),
     ],
 };
 
@@ -539,7 +526,7 @@ const COLD: Group = Group {
     contenders: &[Contender { label: ISLES, program: Program::Peer("cold-run") }],
     rows: &[Row {
         name: "cold-run",
-        question: "./run for the first time, downloads and all, to the end of the main job",
+        question: "first ./run, with downloads, to the end of the main job",
         unit: "s",
         ours: figure(ISLES, "seconds"),
         targets: &[Target::Value(75.0)],

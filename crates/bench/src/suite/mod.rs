@@ -173,7 +173,7 @@ const fn mpich(section: &'static str, ranks: u32) -> Contender {
 }
 
 const fn of_better_mpi(limit: f64) -> Target {
-    Target::BestOf { limit, of: &[OPEN_MPI, MPICH], words: "the better MPI's" }
+    Target::BestOf { limit, of: &[OPEN_MPI, MPICH], words: "better MPI" }
 }
 
 /// A child of ours over processes.

@@ -27,7 +27,7 @@ const LUBM: Group = Group {
     rows: &[
         Row {
             name: "lubm-1",
-            question: "geometric mean of the times of 14 queries, 1 place",
+            question: "geometric mean of 14 queries, 1 place",
             unit: "ms",
             better: Better::Less,
             ours: figure(ONE_PLACE, "mean_ms"),
@@ -49,7 +49,7 @@ const LUBM: Group = Group {
         },
         Row {
             name: "open-1",
-            question: "a snapshot of the same opened and its checksum checked, 1 place",
+            question: "a snapshot of it opened and its checksum verified, 1 place",
             unit: "ms",
             better: Better::Less,
             ours: figure(SNAPSHOT, "load_ms"),
@@ -60,7 +60,7 @@ const LUBM: Group = Group {
         },
         Row {
             name: "lubm-snapshot-1",
-            question: "geometric mean of the times of 14 queries over the snapshot, 1 place",
+            question: "the same over the snapshot, 1 place",
             unit: "ms",
             better: Better::Less,
             ours: figure(SNAPSHOT, "mean_ms"),
@@ -82,7 +82,7 @@ const LARGE: Group = Group {
     ],
     rows: &[Row {
         name: "large-2",
-        question: "sum of the times of 3 large queries, 2 places",
+        question: "sum of 3 large queries, 2 places",
         unit: "ms",
         better: Better::Less,
         ours: figure(TWO_PLACES, "sum_ms"),

@@ -37,20 +37,36 @@ const PACKET: u32 = 240;
 pub const GROUPS: &[Group] =
     &[EVENTS, PING_PONG, MESH, MESH_LONG, MESH_PACKETS, MESH_PACKETS_LONG, TORUS, MACHINE];
 
-/// SimGrid in one of its configurations: its name here, and that of the network's model and of the style there.
-type Configuration = (&'static str, &'static str, &'static str);
-const PLAIN_DIRECT: Configuration = (DIRECT, "plain", "direct");
-const PLAIN_MAILBOX: Configuration = (MAILBOX, "plain", "mailbox");
-const ANSWERS_DIRECT: Configuration = (DIRECT_ANSWERS, "answers", "direct");
-const ANSWERS_MAILBOX: Configuration = (MAILBOX_ANSWERS, "answers", "mailbox");
-const OF_TCP: Configuration = (DEFAULTS, "defaults", "direct");
+/// SimGrid in one of its configurations.
+#[derive(Clone, Copy)]
+struct Configuration {
+    /// Name of the contender.
+    label: &'static str,
+    /// Network model of SimGrid.
+    model: &'static str,
+    /// `direct` or `mailbox`.
+    style: &'static str,
+}
+
+impl Configuration {
+    const fn new(label: &'static str, model: &'static str, style: &'static str) -> Configuration {
+        Configuration { label, model, style }
+    }
+}
+
+const PLAIN_DIRECT: Configuration = Configuration::new(DIRECT, "plain", "direct");
+const PLAIN_MAILBOX: Configuration = Configuration::new(MAILBOX, "plain", "mailbox");
+const ANSWERS_DIRECT: Configuration = Configuration::new(DIRECT_ANSWERS, "answers", "direct");
+const ANSWERS_MAILBOX: Configuration = Configuration::new(MAILBOX_ANSWERS, "answers", "mailbox");
+const OF_TCP: Configuration = Configuration::new(DEFAULTS, "defaults", "direct");
 
 const fn simgrid(
-    (label, model, style): Configuration,
+    configuration: Configuration,
     section: &'static str,
     messages: u32,
     bytes: u32,
 ) -> Contender {
+    let Configuration { label, model, style } = configuration;
     Contender { label, program: Program::SimGrid { section, model, style, messages, bytes } }
 }
 
@@ -84,8 +100,7 @@ const EVENTS: Group = Group {
     rows: &[
         Row {
             name: "program-tasks",
-            question: "tasks a second of a program on 48 places of the SCC, with runtime and finish; \
-                       SimGrid's tasks are actors, or what the actor behind a mailbox does",
+            question: "tasks a second of a program on 48 places of the SCC; SimGrid: actors, or work of the actor behind a mailbox",
             unit: "million/s",
             better: Better::More,
             ours: figure(PROGRAM, "tasks_million"),
@@ -108,7 +123,7 @@ const EVENTS: Group = Group {
         ),
         events(
             "events-program",
-            "events a second of a program on the SCC with tasks, a finish and a runtime",
+            "events a second of a program with tasks and a finish on the SCC",
             PROGRAM,
             &[],
         ),
@@ -264,7 +279,7 @@ const fn on_the_mesh(name: &'static str, question: &'static str) -> Row {
                 Target::BestOf {
                     limit: 20.0,
                     of: &[DIRECT_ANSWERS, MAILBOX_ANSWERS],
-                    words: "SimGrid's with answers",
+                    words: "SimGrid with answers",
                 },
             ]
         },

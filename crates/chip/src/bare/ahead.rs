@@ -1,10 +1,10 @@
-//! Accesses that begin later: what a core does by itself before an access, and the access, are one event.
+//! Accesses with a lead time: a core's own work before an access and the access are one event.
 //!
-//! The way of a line is reserved when the operation is called, for the time at which it begins. A request of another
-//! core that is made in between finds that way taken where both overlap, and takes a free gap before it otherwise. So
-//! two requests that overlap within the lead may come in the other order than by [`BareCore::compute`] and the access;
-//! without contention the times are the same. It is for runs of whole programs, where the time of the host counts.
-//! Contents are not moved: whoever calls this keeps them elsewhere.
+//! The route of a line is reserved at the call, for the time at which the access starts. A request of another core in
+//! between is delayed if both overlap, and otherwise takes a free gap before it. So two requests that overlap within
+//! the lead may be served in a different order than with [`BareCore::compute`] and a separate access; without
+//! contention the times are equal. It is for runs of whole programs, where host time matters. Contents are not moved;
+//! the caller keeps them elsewhere.
 
 use super::BareCore;
 use crate::cache::{Access, Level};
@@ -18,7 +18,7 @@ impl BareCore {
         self.state().cycles(self.id, cycles)
     }
 
-    /// Spends `lead`, then reads a line of the message buffer of `of`; it passes the first cache.
+    /// Spends `lead`, then reads a line of the message buffer of `of`, through the first-level cache.
     #[inline]
     pub async fn read_line_after(&self, lead: Picoseconds, of: CoreId, line: u32) {
         let (end, gone) = {
@@ -32,7 +32,7 @@ impl BareCore {
         }
     }
 
-    /// Spends `lead`, then writes a line of the message buffer of `of`; who looks there is woken.
+    /// Spends `lead`, then writes a line of the message buffer of `of`, and wakes a core that polls it.
     #[inline]
     pub async fn write_line_after(&self, lead: Picoseconds, of: CoreId, line: u32) {
         let end = {
@@ -44,15 +44,15 @@ impl BareCore {
         self.state().touch_line(of, line);
     }
 
-    /// Reads a line of its private memory into its caches after `lead`. Returns what of the time is still to be spent:
-    /// all of it if the line is in a cache.
+    /// Reads a line of its private memory into its caches after `lead`. Returns the time that is still to be spent: all
+    /// of it if the line is in a cache.
     #[inline]
     pub async fn load_after(&self, lead: Picoseconds, line: u64) -> Picoseconds {
         let access = self.state().private(self.id).caches.read(line);
         self.private_after(lead, access, true).await
     }
 
-    /// The same for a write of a line, word by word, to where the line is.
+    /// As [`BareCore::load_after`], for a write of a line, word by word, at the level that holds it.
     #[inline]
     pub async fn store_after(&self, lead: Picoseconds, line: u64) -> Picoseconds {
         let access = self.state().private(self.id).caches.write(line);

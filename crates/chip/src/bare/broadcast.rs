@@ -1,4 +1,4 @@
-//! Broadcasts of the papers over accesses, sends and receives.
+//! Published broadcast algorithms, over accesses, sends and receives.
 //!
 //! ```text
 //! notice   one line for each slot             "the slot is full", written by whom the tree says
@@ -6,15 +6,15 @@
 //! slots    two of equal length                chunks for others; a third is written when all have the first
 //! ```
 //!
-//! Flags are RCCE's: set by one, seen and cleared by the owner. Broadcasts of one root can follow each other; a
-//! participant returns when its slots are free. With another root the children of a slot would be others. The
-//! algorithms over sends and receives use the flags of `rcce` instead, so all broadcasts of one chip are of one
-//! algorithm. Invariant: a slot is written only when all that read it have said so.
+//! Flags are those of RCCE: set by one core, seen and cleared by the owner. Consecutive broadcasts must have the same
+//! root, because a slot has other children with another root; a participant returns when its slots are free. The
+//! algorithms over sends and receives use the flags of `rcce` instead, so all broadcasts on a chip use one algorithm.
+//! Invariant: a slot is rewritten only after all its readers have confirmed.
 
 use super::rcce::{Participant, chunks};
 use crate::topology::CoreId;
 
-/// The most lines of a slot, as in OC-Bcast.
+/// Maximum lines of a slot, as in OC-Bcast.
 const SLOT_LINES_MAX: u32 = 96;
 
 /// Broadcast algorithm.
@@ -24,15 +24,15 @@ pub enum Algorithm {
     SerialSend,
     /// The root writes into the buffer of one after the other.
     NaivePut,
-    /// The root writes into its own buffer, and all fetch from there.
+    /// The root writes into its own buffer, from which all others fetch.
     ParallelGet,
     /// A binomial tree of sends and receives.
     Binomial,
-    /// Each gets a part, and the parts go round a ring of sends and receives.
+    /// Each participant gets a part, and the parts go round a ring of sends and receives.
     ScatterAllGather,
-    /// OC-Bcast: a pipelined tree of `fanout` children each, which fetch from the buffer of their parent and are
-    /// notified by a binary tree. A participant without children fetches straight into its memory and not by way of its
-    /// own buffer: no source says so, but the measured times do.
+    /// OC-Bcast: a pipelined tree with `fanout` children per node, which fetch from the buffer of their parent and are
+    /// notified along a binary tree. A participant without children fetches directly into its memory, not through its
+    /// own buffer; no source says so, but the measured times imply it.
     Tree {
         /// Children of each participant, at least one.
         fanout: u32,
@@ -62,17 +62,17 @@ impl Layout {
         Layout { fanout, slot_lines: (free / Self::SLOTS).min(SLOT_LINES_MAX) }
     }
 
-    /// The flag, or the header, of a slot.
+    /// Returns the flag, or the header, of a slot.
     pub(super) fn notice(slot: u32) -> u32 {
         slot
     }
 
-    /// Returns the flag that the child at this position sets when it has fetched the contents of a slot.
+    /// Returns the flag that the child at this position sets when it has fetched the content of a slot.
     pub(super) fn done(&self, slot: u32, position: u32) -> u32 {
         Self::SLOTS + slot * self.fanout + position
     }
 
-    /// The first line of a slot.
+    /// Returns the first line of a slot.
     pub(super) fn slot(&self, slot: u32) -> u32 {
         Self::SLOTS * (self.fanout + 1) + slot * self.slot_lines
     }
@@ -84,7 +84,7 @@ pub(super) struct TreeNeighbours {
     pub(super) children: Vec<CoreId>,
     /// Its position among the children of its parent.
     pub(super) position: u32,
-    /// Cores that it notifies when it has been notified of a chunk.
+    /// Cores to which it forwards the notification of a chunk.
     pub(super) forwards_to: Vec<CoreId>,
 }
 
@@ -108,12 +108,12 @@ impl TreeNeighbours {
 }
 
 impl Broadcaster {
-    /// The part of `here` in broadcasts of `root` by `algorithm`.
+    /// Makes the part of `here` in broadcasts of `root` by `algorithm`.
     pub fn new(here: Participant, algorithm: Algorithm, root: u32) -> Broadcaster {
         Broadcaster { here, algorithm, root: CoreId(root) }
     }
 
-    /// Brings bytes of the root's private memory, from a line on, to the same lines of all participants.
+    /// Copies bytes of the root's private memory, from line `memory` on, to the same lines of all participants.
     pub async fn broadcast(&self, memory: u64, bytes: usize) {
         let root = self.root;
         match self.algorithm {
@@ -122,7 +122,7 @@ impl Broadcaster {
             Algorithm::ParallelGet => self.through_slots(root, memory, bytes, true).await,
             Algorithm::Binomial => self.binomial(root, memory, bytes).await,
             Algorithm::ScatterAllGather => self.scatter_all_gather(root, memory, bytes).await,
-            Algorithm::Tree { fanout } => self.tree((root, fanout), memory, bytes).await,
+            Algorithm::Tree { fanout } => self.tree(root, fanout, memory, bytes).await,
         }
     }
 
@@ -134,7 +134,7 @@ impl Broadcaster {
         (0..self.here.participants).map(CoreId).filter(move |core| *core != root)
     }
 
-    /// The place of this participant in a line-up that begins with the root.
+    /// Returns the rank of this participant relative to the root.
     fn rank(&self, root: CoreId) -> u32 {
         (self.me().0 + self.here.participants - root.0) % self.here.participants
     }
@@ -143,7 +143,7 @@ impl Broadcaster {
         (root.0 + rank) % self.here.participants
     }
 
-    /// Waits until `children` children have fetched the contents of a slot, and clears their flags.
+    /// Waits until `children` children have fetched the content of a slot, and clears their flags.
     async fn all_done(&self, layout: &Layout, slot: u32, children: usize) {
         for position in 0..children as u32 {
             let line = layout.done(slot, position);
@@ -152,13 +152,13 @@ impl Broadcaster {
         }
     }
 
-    /// Waits until it has been told that a slot is full, and clears the flag.
+    /// Waits for the notification that a slot is full, and clears the flag.
     async fn wait_notice(&self, slot: u32) {
         self.here.wait_flag(Layout::notice(slot), 1).await;
         self.here.set_flag(self.me(), Layout::notice(slot), 0).await;
     }
 
-    /// The slots of the last chunks of a message, which somebody may not have fetched yet.
+    /// Returns the slots of the last chunks of a message, which may not have been fetched yet.
     fn last_slots(count: u32) -> impl Iterator<Item = u32> {
         (count.saturating_sub(Layout::SLOTS)..count).map(|number| number % Layout::SLOTS)
     }
@@ -172,8 +172,8 @@ impl Broadcaster {
         }
     }
 
-    /// The root puts each chunk into a slot of its own buffer, from which all fetch it if it is `shared`, or else into
-    /// one of each other buffer; and waits for all before it uses the slot again.
+    /// Broadcasts through slots: if `shared`, the root puts each chunk into a slot of its own buffer, from which all
+    /// fetch it; otherwise into a slot of each other buffer. It waits for all before it reuses the slot.
     async fn through_slots(&self, root: CoreId, memory: u64, bytes: usize, shared: bool) {
         let others: Vec<CoreId> = self.others(root).collect();
         let layout = Layout::new(&self.here, others.len() as u32);
@@ -208,7 +208,7 @@ impl Broadcaster {
         }
     }
 
-    /// Tells the root that this participant has fetched the contents of a slot; all others are the root's children.
+    /// Notifies the root that this participant has fetched the content of a slot; all others are the root's children.
     async fn signal_done(&self, layout: &Layout, root: CoreId, slot: u32) {
         let position = self.me().0 - u32::from(self.me() > root);
         self.here.set_flag(root, layout.done(slot, position), 1).await;
@@ -216,7 +216,7 @@ impl Broadcaster {
 
     async fn binomial(&self, root: CoreId, memory: u64, bytes: usize) {
         let (rank, count) = (self.rank(root), self.here.participants);
-        // The lowest bit of the rank says from whom; the lower ones, to whom.
+        // The lowest set bit of the rank determines the sender, the lower bits the receivers.
         let mut bit = 1;
         while bit < count && rank & bit == 0 {
             bit <<= 1;
@@ -240,7 +240,7 @@ impl Broadcaster {
         for step in 0..count - 1 {
             let (sent, received) =
                 (parts.of(rank + count - step, 1), parts.of(rank + 2 * count - step - 1, 1));
-            // Blocking sends: every other one receives first.
+            // Sends block, so every other participant receives first.
             for is_send in [rank.is_multiple_of(2), !rank.is_multiple_of(2)] {
                 match is_send {
                     true if sent.1 > 0 => self.here.send(right, memory + sent.0, sent.1).await,
@@ -251,7 +251,7 @@ impl Broadcaster {
         }
     }
 
-    /// Halves the range of ranks until each has its own part.
+    /// Scatters the parts by halving the range of ranks until each has its own part.
     async fn scatter(&self, root: CoreId, memory: u64, parts: &Parts) {
         let rank = self.rank(root);
         let (mut low, mut high) = (0, parts.count);
@@ -267,7 +267,7 @@ impl Broadcaster {
         }
     }
 
-    async fn tree(&self, (root, fanout): (CoreId, u32), memory: u64, bytes: usize) {
+    async fn tree(&self, root: CoreId, fanout: u32, memory: u64, bytes: usize) {
         let layout = Layout::new(&self.here, fanout);
         let neighbours = TreeNeighbours::new(self.me(), root, self.here.participants, fanout);
         let mut count = 0;
@@ -303,7 +303,7 @@ impl Broadcaster {
         }
     }
 
-    /// Tells the first two of these that a slot is full; they tell the others.
+    /// Notifies the first two of these cores that a slot is full; they notify the others.
     async fn notify(&self, cores: &[CoreId], slot: u32) {
         for core in cores.iter().take(2) {
             self.here.set_flag(*core, Layout::notice(slot), 1).await;
@@ -311,14 +311,14 @@ impl Broadcaster {
     }
 }
 
-/// A message cut into as many parts of whole lines as there are participants; the last ones may be empty.
+/// A message divided into parts of whole lines, one for each participant; the last ones may be empty.
 struct Parts {
     bytes: usize,
     count: u32,
 }
 
 impl Parts {
-    /// The line where `many` parts from `part` on begin, and their bytes.
+    /// Returns the first line of `many` parts from `part` on, and their bytes.
     fn of(&self, part: u32, many: u32) -> (u64, usize) {
         let bytes = self.bytes.div_ceil(super::LINE_BYTES).div_ceil(self.count as usize) * super::LINE_BYTES;
         let edge = |part: u32| (part as usize * bytes).min(self.bytes);

@@ -1,9 +1,9 @@
-//! The interrupt controller: the interrupts that cores have not taken yet, and the one port to its registers.
+//! The interrupt controller: pending interrupts of cores, and the single port to its registers.
 //!
-//! Raising is parallel: all targets of a request are called at about the same time. Who takes an interrupt reads a
-//! register of the controller and writes another one, and all registers lie behind one port, which serves one core
-//! after the other. So a crowd that is called at once waits there (Petrović et al., 6th MARC symposium, paper 5,
-//! 004:1110). The first `targets_free` of it do not wait.
+//! Raising is parallel: all targets of a request are called at about the same time. A core that takes an interrupt
+//! reads a register of the controller and writes another one. All registers are behind one port, which serves one core
+//! after the other, where simultaneous targets queue (Petrović et al., 6th MARC symposium, paper 5, 004:1110).
+//! The first `targets_free` of them do not wait.
 
 use crate::chip::Interrupts;
 use crate::quantity::Picoseconds;
@@ -12,14 +12,14 @@ use std::collections::VecDeque;
 
 /// The port.
 pub struct InterruptPort {
-    /// From raising to arrival when nobody else is there.
+    /// Time from raising to arrival without contention.
     alone: Picoseconds,
     /// Time of each core at the port.
     each: Picoseconds,
     pub traits: Interrupts,
-    /// Time at which the port has served all that have asked for registers.
+    /// Time at which the port has served all requests.
     through: Picoseconds,
-    /// By core: who interrupts it and when that arrives, in that order.
+    /// Pending interrupts of each core, with arrival time and source, in order.
     coming: Vec<VecDeque<(Picoseconds, CoreId)>>,
 }
 
@@ -34,7 +34,7 @@ impl InterruptPort {
         }
     }
 
-    /// `source` interrupts `target`, which is `way` away; when that arrives.
+    /// Interrupts `target` from `source` at a distance of `way`; returns the arrival time.
     pub fn raise(
         &mut self,
         now: Picoseconds,
@@ -47,13 +47,13 @@ impl InterruptPort {
         arrival
     }
 
-    /// A core asks for the registers; for how long it waits until the port has served those before it.
+    /// Requests the registers for a core; returns its wait for earlier requests.
     pub fn wait(&mut self, now: Picoseconds) -> Picoseconds {
         self.through = self.through.max(now) + self.each;
         self.traits.late(self.through - now, self.each)
     }
 
-    /// Takes the first interrupt that had arrived at `core` by `now`: who raised it.
+    /// Takes the first interrupt that had arrived at `core` by `now`, and returns its source.
     pub fn take(&mut self, now: Picoseconds, core: CoreId) -> Option<CoreId> {
         let coming = &mut self.coming[core.0 as usize];
         let (_, source) = *coming.front().filter(|(arrival, _)| *arrival <= now)?;
@@ -61,7 +61,7 @@ impl InterruptPort {
         Some(source)
     }
 
-    /// Returns the arrival time of the first interrupt that is not taken, in the past or the future.
+    /// Returns the arrival time of the first pending interrupt, in the past or the future.
     pub fn first(&self, core: CoreId) -> Option<Picoseconds> {
         self.coming[core.0 as usize].front().map(|(arrival, _)| *arrival)
     }

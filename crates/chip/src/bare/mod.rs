@@ -1,17 +1,17 @@
 //! A chip without an operating system or a runtime: cores that run programs of single accesses.
 //!
-//! A program is a future that is given its [`BareCore`], and each operation of the core (a line of a message buffer, a
-//! line of private memory, a flag that is waited for, an interrupt) takes the time that the chip file says, besides
-//! what is in its way: links, ports of buffers, memory controllers, the port of the interrupts. The bytes are moved, so
-//! a program that waits for the wrong flag ends with the wrong bytes. It exists to repeat what the literature measured
-//! with such programs; places, tasks and messages are elsewhere.
+//! A program is a future that gets its [`BareCore`]. Each operation of the core (a line of a message buffer, a line of
+//! private memory, a wait for a flag, an interrupt) takes the time of the chip file plus contention at links, buffer
+//! ports, memory controllers and the interrupt port. Bytes are really moved, so a program that waits for the wrong flag
+//! ends with wrong bytes. It serves to reproduce measurements from the literature with such programs; places, tasks and
+//! messages are elsewhere.
 //!
-//! All cores run in one thread, and every operation is an event: nobody runs ahead, so requests come in the order of
-//! time. Invariant: only the core that an event is for goes on, and only at the time of the event.
+//! All cores run in one thread, and every operation is an event: no core runs ahead, so requests are in the order of
+//! time. Invariant: an event resumes only its own core, at the time of the event.
 //!
-//! Read on in `operation` (what a program can do), `ahead` (the same with fewer events), `state` (what the cores
-//! share); then `rcce`, `broadcast`, `relay` and `reduce` (the papers), `program` (lists of steps) and `ticket_lock`
-//! (mutual exclusion), which have bounds.
+//! Read `operation` (the operations of a program), `ahead` (the same with fewer events) and `state` (the shared state);
+//! then `rcce`, `broadcast`, `relay` and `reduce` (published algorithms), and `program` (lists of steps) and
+//! `ticket_lock` (mutual exclusion), which have bounds.
 
 mod ahead;
 pub mod broadcast;
@@ -39,16 +39,16 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-/// Bytes of a line; a chip with other lines has no bare cores.
+/// Bytes of a line; bare cores need a chip with this size.
 pub const LINE_BYTES: usize = 32;
 
 /// A line of a memory.
 pub type Line = [u8; LINE_BYTES];
 
-/// Deadlock of programs: the cores wait for events that never come.
+/// A deadlock of programs: all running cores wait for events that never come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// Waiting cores, each with the line of its own buffer it waits for; `None` if it waits for an interrupt.
+    /// Waiting cores, each with the line of its own buffer that it waits for; `None` if it waits for an interrupt.
     pub waiting: Vec<(CoreId, Option<u32>)>,
 }
 
@@ -75,13 +75,13 @@ pub struct BareChip {
 }
 
 impl BareChip {
-    /// Returns the chip at one setting of its clocks, all memories zero and all caches empty; `None` if the chip has no
-    /// lines of 32 bytes in message buffers, or if the costs of them, of memory or of its controllers are not known.
+    /// Returns the chip at a preset, with zeroed memories and empty caches; `None` if the chip has no message buffers
+    /// with lines of 32 bytes, or if the costs of lines, memory or controllers are unknown.
     pub fn new(chip: &Chip, preset: &Preset) -> Option<BareChip> {
         BareState::new(chip, preset).map(|state| BareChip { state: Rc::new(RefCell::new(state)) })
     }
 
-    /// The core `id`, to look at its memories and to set them.
+    /// Returns the core `id`, to access its memories outside of a run.
     pub fn core(&self, id: CoreId) -> BareCore {
         assert!(id.0 < self.state.borrow().cores(), "core {id} is not on the chip");
         BareCore::new(id, Rc::clone(&self.state))
@@ -92,10 +92,10 @@ impl BareChip {
         self.state.borrow().now
     }
 
-    /// Runs a program on each of these cores, from now until all have ended; how long that took.
+    /// Runs a program on each of these cores until all have ended; returns the elapsed time.
     ///
     /// # Errors
-    /// [`Deadlock`]: some wait for what never comes.
+    /// [`Deadlock`]: some programs wait forever.
     pub fn run<F: Future<Output = ()> + 'static>(
         &self,
         cores: impl IntoIterator<Item = CoreId>,

@@ -1,8 +1,8 @@
-//! What a program can do on its core.
+//! The operations of a program on its core.
 //!
-//! Each operation ends when the core could do the next one: a write when the line has arrived, a read when it is
-//! there. Private memory is addressed by lines, message buffers by core and line. Nothing here is coherent: who writes
-//! a line and who reads it agree by flags.
+//! Each operation ends when the core can do the next one: a write when the line has arrived, a read when the data are
+//! there. Private memory is addressed by lines, message buffers by core and line. Nothing here is coherent: writers and
+//! readers of a line synchronize by flags.
 
 use super::state::BareState;
 use super::{LINE_BYTES, Line};
@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// A core; clones are the same.
+/// A handle of a core; clones refer to the same core.
 #[derive(Clone)]
 pub struct BareCore {
     pub(super) id: CoreId,
@@ -39,7 +39,7 @@ impl BareCore {
         self.id
     }
 
-    /// Another core of the chip, to set its rate.
+    /// Returns another core of the chip, to set its rate.
     pub fn other(&self, id: CoreId) -> BareCore {
         assert!(id.0 < self.state().cores(), "core {id} is not on the chip");
         BareCore::new(id, Rc::clone(&self.state))
@@ -56,7 +56,7 @@ impl BareCore {
         self.state().buffer_lines()
     }
 
-    /// Lets the chip resume this program.
+    /// Suspends this program until the chip resumes it.
     #[inline]
     pub(super) async fn suspended(&self) {
         let mut was = false;
@@ -81,7 +81,7 @@ impl BareCore {
         self.until(end).await;
     }
 
-    /// Reads a line of the message buffer of `of`; it passes the first cache.
+    /// Reads a line of the message buffer of `of`, through the first-level cache.
     pub async fn read_line(&self, of: CoreId, line: u32) -> Line {
         let (end, gone) = {
             let mut state = self.state();
@@ -105,8 +105,8 @@ impl BareCore {
         self.state().set_line(of, line, content);
     }
 
-    /// Looks at a line of its own message buffer, with `cycles` cycles of instructions for each look, until it is
-    /// `ready`; returns its contents.
+    /// Polls a line of its own message buffer, with `cycles` cycles of instructions per poll, until it is `ready`;
+    /// returns its content.
     pub async fn wait_line(&self, line: u32, cycles: u64, ready: impl Fn(&Line) -> bool) -> Line {
         loop {
             let content = self.read_line(self.id, line).await;
@@ -114,7 +114,7 @@ impl BareCore {
             if ready(&content) {
                 return content;
             }
-            // Only a write later than the look is news; an earlier one has been seen.
+            // Only a write after the poll is new; an earlier one has been seen.
             if self.state().line(self.id, line) != content {
                 continue;
             }
@@ -122,30 +122,30 @@ impl BareCore {
         }
     }
 
-    /// Waits until one of these lines of its own buffer is written, or until an interrupt comes.
+    /// Waits until one of these lines of its own buffer is written, or an interrupt arrives.
     pub async fn wait_any(&self, lines: Range<u32>, cycles: u64) {
         self.wait(lines, cycles, true).await;
     }
 
-    /// Waits until one of these lines of its own buffer is written, with `cycles` cycles of instructions for each look.
-    /// A write before the call is not seen.
+    /// Waits until one of these lines of its own buffer is written, with `cycles` cycles of instructions per poll.
+    /// Writes before the call are ignored.
     pub async fn wait_written(&self, lines: Range<u32>, cycles: u64) {
         self.wait(lines, cycles, false).await;
     }
 
-    /// Waits until a line of whatever buffer is written, or a register released; it looks once every `period`.
+    /// Waits until a line of any buffer is written or a register is released; polls once per `period`.
     pub async fn wait_anywhere(&self, period: Picoseconds) {
         self.state().watch_anywhere(self.id, period);
         self.suspended().await;
     }
 
-    /// Reads or writes the test-and-set register of `of`; its contents are the caller's business.
+    /// Accesses the test-and-set register of `of`; the caller keeps its content.
     pub async fn access_register(&self, of: CoreId) {
         let end = self.state().test_and_set_end(self.id, of);
         self.until(end).await;
     }
 
-    /// Lets all cores go on that wait in [`wait_anywhere`](BareCore::wait_anywhere): a register was released.
+    /// Wakes all cores in [`wait_anywhere`](BareCore::wait_anywhere), because a register was released.
     pub fn notify_anywhere(&self) {
         self.state().notify_anywhere();
     }
@@ -158,18 +158,18 @@ impl BareCore {
         }
     }
 
-    /// Halts until the core's own counter ends at `end` and interrupts it; returns with the first instruction of the
+    /// Halts until the core's own counter expires at `end` and interrupts it; returns with the first instruction of the
     /// handler. Returns at once if that is past.
     ///
     /// # Panics
-    /// If the chip file does not say how long such an interrupt takes (`counter_interrupt`).
+    /// If the chip file lacks the time of such an interrupt (`counter_interrupt`).
     pub async fn wait_counter(&self, end: Picoseconds) {
         let span = self.state().counter_interrupt(self.id);
         self.sleep_until(end + span.expect("the chip file has the time of an interrupt by a core's counter"))
             .await;
     }
 
-    /// Sets the rate of this core, with the other clocks of `preset`; nothing changes if times at that are not known.
+    /// Sets the rate of this core, with the other clocks of `preset`; ignored if the times at that rate are unknown.
     pub fn set_rate(&self, chip: &Chip, preset: &Preset, rate: Rate) {
         self.state().set_rate(self.id, chip, preset, rate);
     }
@@ -183,7 +183,7 @@ impl BareCore {
         self.suspended().await;
     }
 
-    /// Forgets what the first cache holds of message buffers.
+    /// Invalidates the lines of message buffers in the first-level cache.
     pub fn invalidate_buffers(&self) {
         self.state().private(self.id).caches.invalidate_buffers();
     }
@@ -200,7 +200,7 @@ impl BareCore {
         self.state().private(self.id).line(line)
     }
 
-    /// Writes a line of its private memory, word by word, to where the line is: no cache takes it in for that.
+    /// Writes a line of its private memory, word by word, at the level that holds it, without allocating.
     pub async fn store(&self, line: u64, content: Line) {
         let time = {
             let mut state = self.state();
@@ -211,14 +211,14 @@ impl BareCore {
         self.state().private(self.id).set_line(line, content);
     }
 
-    /// Reads a line of the memory behind a controller that all cores share, past the caches.
+    /// Reads an uncached line of the shared memory behind a controller.
     pub async fn read_shared(&self, controller: ControllerId, line: u64) -> Line {
         self.state().begin_shared_read(self.id, controller);
         self.suspended().await;
         self.state().shared_line(controller, line)
     }
 
-    /// Writes a line of that memory, through all caches.
+    /// Writes a line of that memory, uncached.
     pub async fn write_shared(&self, controller: ControllerId, line: u64, content: Line) {
         self.state().begin_shared_write(self.id, controller);
         self.suspended().await;
@@ -244,7 +244,7 @@ impl BareCore {
         }
     }
 
-    /// Interrupts these cores, with one request for as many as one may name.
+    /// Interrupts these cores, with the maximum number of targets in each request.
     ///
     /// # Panics
     /// If the chip has no interrupt controller.
@@ -259,8 +259,8 @@ impl BareCore {
         }
     }
 
-    /// Takes the first interrupt that has arrived, by reading the controller's register and writing to it, for which it
-    /// waits for others that do so: who raised it. Without one there is nothing to take, and no time passes.
+    /// Takes the first interrupt that has arrived and returns its source. It reads and writes registers of the
+    /// controller, and waits for other cores that do so. Returns `None` at once if no interrupt has arrived.
     pub async fn take_interrupt(&self) -> Option<CoreId> {
         let source = self.state().take_interrupt(self.id)?;
         let wait = self.state().registers_wait();
@@ -272,7 +272,7 @@ impl BareCore {
         Some(source)
     }
 
-    /// Returns the contents of a line of its own message buffer, in no time.
+    /// Returns the content of a line of its own message buffer, in no time.
     pub(super) fn own_line(&self, line: u32) -> Line {
         self.state().line(self.id, line)
     }

@@ -1,8 +1,8 @@
-//! Static programs: for each participant a list of steps, known before it runs.
+//! Static programs: a fixed list of steps for each participant.
 //!
-//! What a program does depends on no data, so its worst case can be computed from the same steps
-//! ([`bound`](crate::bound)). The barrier is RCCE's: the root looks at a flag of each, round after round, until all
-//! are set, and then writes a flag to each.
+//! The steps do not depend on data, so the worst case can be computed from them ([`bound`](crate::bound)). The barrier
+//! is RCCE's: the root polls a flag of each participant, round after round, until all are set, and then writes a flag
+//! to each.
 
 use super::rcce::{Participant, flag_value};
 use super::reduce::add_lines;
@@ -16,13 +16,13 @@ pub enum ProgramStep {
         /// Number of cycles.
         cycles: u64,
     },
-    /// Sends bytes to a participant; over when they have been received.
+    /// Sends bytes to a participant; ends when they have been received.
     Send {
         /// Receiver.
         to: u32,
         /// Number of bytes.
         bytes: usize,
-        /// The line that they begin at.
+        /// First line of the bytes.
         line: u64,
     },
     /// Receives bytes from a participant.
@@ -31,7 +31,7 @@ pub enum ProgramStep {
         from: u32,
         /// Number of bytes.
         bytes: usize,
-        /// The line that they are written from.
+        /// First line of the received bytes.
         line: u64,
     },
     /// Adds a list of words to another one.
@@ -50,12 +50,12 @@ pub enum ProgramStep {
 /// The steps of all participants, which are the cores from 0 on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StaticProgram {
-    /// By participant.
+    /// Steps of each participant.
     pub steps: Vec<Vec<ProgramStep>>,
 }
 
 impl StaticProgram {
-    /// Returns a program of `participants` participants that do nothing.
+    /// Returns a program of `participants` participants without steps.
     pub fn new(participants: u32) -> StaticProgram {
         StaticProgram { steps: vec![Vec::new(); participants as usize] }
     }
@@ -70,15 +70,16 @@ impl StaticProgram {
         self.steps[participant as usize].push(step);
     }
 
-    /// One message: a step of the sender and one of the receiver.
-    pub fn push_message(&mut self, (from, to): (u32, u32), bytes: usize, (line, received): (u64, u64)) {
+    /// Adds a message: a step of the sender, whose data begin at `line`, and one of the receiver, which stores them at
+    /// `received`.
+    pub fn push_message(&mut self, from: u32, to: u32, bytes: usize, line: u64, received: u64) {
         self.push(from, ProgramStep::Send { to, bytes, line });
         self.push(to, ProgramStep::Receive { from, bytes, line: received });
     }
 }
 
 impl Participant {
-    /// Carries out its steps of a program.
+    /// Executes this participant's steps of a program.
     pub async fn run(&self, program: &StaticProgram) {
         let mut barriers = 0;
         for step in &program.steps[self.rank() as usize] {
@@ -86,7 +87,7 @@ impl Participant {
         }
     }
 
-    /// Carries out one step; `barriers` counts those that it has passed.
+    /// Executes one step; `barriers` counts the passed barriers.
     pub async fn take(&self, step: ProgramStep, barriers: &mut u32) {
         match step {
             ProgramStep::Work { cycles } => self.core.compute(cycles).await,
@@ -102,7 +103,7 @@ impl Participant {
 
     /// Waits for all others; `number` counts barriers from 1 on.
     ///
-    /// Uses the two flags of a participant for messages to itself, which there are none of.
+    /// It uses the two flags of a participant for messages to itself, which do not exist.
     pub async fn barrier(&self, number: u32) {
         let me = self.core.id();
         let (arrived, released) = (|core: CoreId| core.0, |core: CoreId| self.participants + core.0);

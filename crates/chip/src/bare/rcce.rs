@@ -1,4 +1,4 @@
-//! The library of the SCC as programs of accesses: puts, gets, flags of one line, blocking sends and receives.
+//! The library of the SCC in terms of accesses: puts, gets, flags of one line, blocking sends and receives.
 //!
 //! ```text
 //! sent    one line for each participant   written by that one, cleared by the owner
@@ -6,25 +6,25 @@
 //! chunk   what is left                    written by the owner, read by receivers
 //! ```
 //!
-//! A message waits in the sender's buffer, chunk by chunk; the sender waits for the answer and does nothing else, so
-//! two who send to each other stand still. What the instructions beside the accesses cost is fitted to one ping-pong of
-//! each library (`docs/reproduction/ping-pong.md`); all else follows from the chip file.
+//! A message waits in the sender's buffer, chunk by chunk; the sender only waits for the answer, so two participants
+//! that send to each other deadlock. The costs of instructions are fitted to one ping-pong of each library
+//! (`docs/reproduction/ping-pong.md`); everything else follows from the chip file.
 
 use super::{BareCore, LINE_BYTES, Line};
 use crate::topology::CoreId;
 
-/// Costs of a library's instructions beside the accesses, in core cycles.
+/// Costs of a library's instructions besides the accesses, in core cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LibraryCosts {
-    /// Of one call: a put, a get, the writing of a flag, a wait.
+    /// Cycles of one call: a put, a get, the writing of a flag, a wait.
     pub call: u64,
-    /// Of one more look at a flag.
+    /// Cycles of each further poll of a flag.
     pub look: u64,
-    /// Of each line that is put or got.
+    /// Cycles of each line of a put or get.
     pub line: u64,
-    /// Of a message whose end is no whole line, at each side.
+    /// Cycles of a partial last line of a message, at each side.
     pub tail: u64,
-    /// `true` if a get reads the line that it will write, so that the first cache takes the words.
+    /// `true` if a get first reads the line that it will write, so that its words go to the first-level cache.
     pub prefetches: bool,
 }
 
@@ -36,14 +36,14 @@ impl LibraryCosts {
     /// iRCCE with its own copy; fitted likewise to 32 bytes and the slope.
     pub const IRCCE: LibraryCosts = LibraryCosts { call: 118, look: 20, line: 8, tail: 70, prefetches: true };
 
-    /// Flags of RCCE and the copy of iRCCE: what the broadcasts of the papers were built with.
+    /// Flags of RCCE and the copy of iRCCE, with which the published broadcasts were built.
     pub const MIXED: LibraryCosts = LibraryCosts { call: Self::RCCE.call, ..Self::IRCCE };
 
-    /// Time of the hardware and nothing else: the copy that the times of lines were measured with.
+    /// Hardware time only, as in the copy with which the times of lines were measured.
     pub const BARE: LibraryCosts = LibraryCosts { call: 20, look: 20, line: 0, tail: 0, prefetches: true };
 }
 
-/// One participant of a group: the cores from 0 on.
+/// A participant of a group, which consists of the cores from 0 on.
 #[derive(Clone)]
 pub struct Participant {
     /// Its core.
@@ -60,7 +60,7 @@ impl Participant {
         self.core.id().0
     }
 
-    /// The first line of the chunk, and how many it has.
+    /// Returns the first line and the number of lines of the chunk.
     fn chunk(&self) -> (u32, u32) {
         let flags = 2 * self.participants;
         (flags, self.core.buffer_lines() - flags)
@@ -91,7 +91,7 @@ impl Participant {
         }
     }
 
-    /// Copies lines of a message buffer into its own one.
+    /// Copies lines of another message buffer into its own.
     pub async fn relay(&self, from: CoreId, line: u32, own: u32, lines: u32) {
         self.core.compute(self.library.call).await;
         self.core.invalidate_buffers();
@@ -114,7 +114,7 @@ impl Participant {
         self.core.wait_line(line, self.library.look, |content| flag_value(content) >= value).await;
     }
 
-    /// Sends bytes of private memory, from a line on; returns when they have been received.
+    /// Sends bytes of private memory, from line `memory` on; returns when they have been received.
     pub async fn send(&self, to: u32, memory: u64, bytes: usize) {
         let (start, most) = self.chunk();
         let (me, to) = (self.core.id(), CoreId(to));
@@ -153,12 +153,12 @@ pub(super) fn chunks(bytes: usize, most: u32) -> impl Iterator<Item = (u32, u32)
     line_chunks(bytes.div_ceil(LINE_BYTES) as u32, most)
 }
 
-/// Returns the same for a message of `lines` lines.
+/// As [`chunks`], for a message of `lines` lines.
 pub(crate) fn line_chunks(lines: u32, most: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..lines).step_by(most as usize).map(move |at| (at, most.min(lines - at)))
 }
 
-/// A flag as the line that holds it.
+/// Returns the line of a flag.
 pub(super) fn flag(value: u32) -> Line {
     let mut line = [0; LINE_BYTES];
     line[..4].copy_from_slice(&value.to_le_bytes());

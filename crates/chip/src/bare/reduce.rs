@@ -1,17 +1,17 @@
-//! Sums of lists of words over all participants, at the root.
+//! Element-wise sums of lists of words over all participants, at the root.
 //!
-//! Serial: the root receives one list after the other. By logarithm: lists meet in pairs over message buffers, in as
-//! many steps as the number of participants has bits. The flags are those of `broadcast`.
+//! Serial: the root receives one list after the other. Logarithmic: lists are added in pairs through message buffers,
+//! in a logarithmic number of steps. The flags are those of `broadcast`.
 
 use super::broadcast::Layout;
 use super::rcce::{Participant, chunks};
 use super::{BareCore, LINE_BYTES, Line};
 use crate::topology::CoreId;
 
-/// Core cycles that the addition of a word takes, with its loads and its store in the first cache: assumed.
+/// Core cycles of the addition of a word, with loads and store in the first-level cache; assumed.
 const ADD_CYCLES: u64 = 6;
 
-/// The same of the words of a line.
+/// Core cycles of the addition of the words of a line.
 pub(crate) const ADD_LINE_CYCLES: u64 = ADD_CYCLES * (LINE_BYTES as u64 / 4);
 
 /// A participant's part in the reductions of one chip.
@@ -20,13 +20,13 @@ pub struct Reducer {
 }
 
 impl Reducer {
-    /// The part of `here`.
+    /// Makes the part of `here`.
     pub fn new(here: Participant) -> Reducer {
         Reducer { here }
     }
 
-    /// Adds lists of words in private memory from `memory` on: at the root, to its own. `scratch` is as long. The root
-    /// receives one after the other, blocking.
+    /// Adds the lists of words in private memory from `memory` on to the root's own; `scratch` is memory of equal
+    /// length. The root receives one list after the other, blocking.
     pub async fn serial(&self, root: u32, memory: u64, scratch: u64, bytes: usize) {
         if self.here.rank() != root {
             return self.here.send(root, memory, bytes).await;
@@ -37,7 +37,7 @@ impl Reducer {
         }
     }
 
-    /// The same in pairs over the buffers; the lists of all but the root end as sums of some.
+    /// As [`Reducer::serial`], in pairs through the buffers; the lists of all others end as partial sums.
     pub async fn logarithmic(&self, root: u32, memory: u64, scratch: u64, bytes: usize) {
         let steps = self.here.participants.next_power_of_two().trailing_zeros();
         let layout = Layout::new(&self.here, steps);
@@ -46,7 +46,8 @@ impl Reducer {
         }
     }
 
-    /// One chunk through all steps: the lowest bit of the rank says to whom, the lower ones from whom.
+    /// Reduces one chunk in all steps: the lowest set bit of the rank determines the receiver, the lower bits the
+    /// senders.
     async fn step(&self, layout: &Layout, root: CoreId, memory: u64, scratch: u64, lines: u32) {
         let (me, count) = (self.here.core.id(), self.here.participants);
         let rank = (me.0 + count - root.0) % count;
@@ -85,7 +86,7 @@ pub(super) async fn add_lines(core: &BareCore, line: u64, other: u64, bytes: usi
     }
 }
 
-/// The sum word by word.
+/// Returns the sum word by word.
 fn sum(one: &Line, other: &Line) -> Line {
     let mut sum = [0; LINE_BYTES];
     let words = one.chunks_exact(4).zip(other.chunks_exact(4)).zip(sum.chunks_exact_mut(4));

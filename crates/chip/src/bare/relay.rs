@@ -1,4 +1,4 @@
-//! The asynchronous broadcast: chunks are announced by interrupts, and everybody may broadcast at once.
+//! The asynchronous broadcast: chunks are announced by interrupts, and all participants may broadcast at once.
 //!
 //! ```text
 //! header   one line for each slot             whose chunk it holds, and how many it has held
@@ -6,10 +6,10 @@
 //! slots    two of equal length                a chunk on its way to the children of its tree
 //! ```
 //!
-//! A participant that is interrupted fetches at once, into its slot if it has children and one is free, and else into
-//! private memory, where the chunk waits in a queue for a slot. So nobody waits for a slot in order to empty another's,
-//! and no circle of waits can arise however many trees there are. Invariant: a slot is written only when all children
-//! of its chunk have fetched the one before.
+//! An interrupted participant fetches at once: into a slot if it has children and a slot is free, otherwise into
+//! private memory, where the chunk is queued for a slot. So no participant waits for a slot in order to empty
+//! another's, and any number of trees cannot deadlock. Invariant: a slot is written only after all children have
+//! fetched its previous chunk.
 
 use super::broadcast::{Layout, TreeNeighbours};
 use super::rcce::{Participant, flag_value};
@@ -27,12 +27,12 @@ pub struct Plan {
     pub sources: u32,
     /// Lines of a message, in private memory from line `source * lines` on.
     pub lines: u32,
-    /// So often each, one after the other without waiting for the others to have it.
+    /// Number of messages of each source, sent without waiting for their arrival.
     pub times: u32,
     /// Children of each participant.
     pub fanout: u32,
-    /// Cycles of a core from an interrupt to the program, as a signal of an operating system and the switch to the
-    /// program take; paid once for interrupts that are served one after the other.
+    /// Core cycles from an interrupt to the program, for the signal of an operating system and the switch to the
+    /// program; charged once for consecutive interrupts.
     pub signal: u64,
 }
 
@@ -40,16 +40,16 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BroadcastChunk {
     source: u32,
-    /// Over all its messages.
+    /// Number of the chunk, over all messages of the source.
     number: u32,
 }
 
-/// A slot as its owner knows it.
+/// A slot as known to its owner.
 #[derive(Clone, Debug, Default)]
 struct TreeSlot {
-    /// Chunks that have been in it.
+    /// Number of chunks so far.
     count: u32,
-    /// The positions of the children that have not fetched the last one.
+    /// Positions of the children that have not fetched the last chunk.
     awaited: Vec<u32>,
 }
 
@@ -61,14 +61,14 @@ pub struct Relay {
     slots: [TreeSlot; SLOTS],
     /// Chunks in private memory that wait for a slot.
     queue: VecDeque<BroadcastChunk>,
-    /// By participant, what has been fetched of each of its slots.
+    /// Number of chunks fetched from each slot of each participant.
     fetched: Vec<[u32; SLOTS]>,
-    /// Chunks still to come from others.
+    /// Number of chunks still to come from others.
     missing: u32,
 }
 
 impl Relay {
-    /// The part of `here` in these broadcasts.
+    /// Makes the part of `here` in these broadcasts.
     pub fn new(here: Participant, plan: Plan) -> Relay {
         let layout = Layout::new(&here, plan.fanout);
         let chunks = plan.lines.div_ceil(layout.slot_lines) * plan.times;
@@ -86,7 +86,7 @@ impl Relay {
         }
     }
 
-    /// Sends and receives until all messages are here and all that this participant passes on has been fetched.
+    /// Sends and receives until all messages have arrived here and all forwarded chunks have been fetched.
     pub async fn run(mut self) {
         let mut is_serving = false;
         loop {
@@ -129,7 +129,7 @@ impl Relay {
         (u64::from(chunk.source * self.plan.lines + at), self.layout.slot_lines.min(self.plan.lines - at))
     }
 
-    /// Returns `true` if a child has answered since its flag was looked at.
+    /// Returns `true` if a child has answered since its flag was last polled.
     fn has_acknowledgement(&self) -> bool {
         let set = |slot: usize, position: &u32| {
             flag_value(&self.here.core.own_line(self.layout.done(slot as u32, *position))) != 0
@@ -140,7 +140,7 @@ impl Relay {
             .any(|(number, slot)| slot.awaited.iter().any(|child| set(number, child)))
     }
 
-    /// Looks at the flag of each child whose answer is awaited, and clears those that are set.
+    /// Polls the flags of all children with awaited answers, and clears those that are set.
     async fn poll_done_flags(&mut self) {
         let me = self.here.core.id();
         for number in 0..SLOTS {
@@ -167,7 +167,7 @@ impl Relay {
         self.announce(chunk, slot).await;
     }
 
-    /// Writes the header of a slot that holds its chunk, and interrupts the children.
+    /// Writes the header of a slot with its chunk, and interrupts the children.
     async fn announce(&mut self, chunk: BroadcastChunk, slot: usize) {
         let children = self.neighbours(chunk.source).children;
         self.slots[slot].count += 1;
@@ -179,7 +179,7 @@ impl Relay {
         self.here.core.interrupt(&children).await;
     }
 
-    /// Fetches the new chunks in the slots of a parent that has interrupted.
+    /// Fetches the new chunks in the slots of an interrupting parent.
     async fn fetch(&mut self, parent: CoreId) {
         self.here.core.compute(self.here.library.call).await;
         self.here.core.invalidate_buffers();
@@ -194,7 +194,7 @@ impl Relay {
         }
     }
 
-    /// Fetches one chunk, notifies its parent, and passes it on now or later.
+    /// Fetches one chunk, notifies its parent, and forwards it now or later.
     async fn take(&mut self, parent: CoreId, slot: usize, count: u32, chunk: BroadcastChunk) {
         let (memory, lines) = self.place(chunk);
         let (from, me) = (self.layout.slot(slot as u32), self.here.core.id());

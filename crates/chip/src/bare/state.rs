@@ -1,7 +1,7 @@
-//! What the cores share: the queue of events, buffers, links, ports, controllers, and who waits for what.
+//! The shared state of the cores: the queue of events, buffers, links, ports, controllers, and waits.
 //!
-//! A plain state machine; the programs are above it. Every call that takes time returns when it ends, or notes whom to
-//! resume. Invariant: a core is due at most once, by an event of the queue, by a job at a controller, or by a watch.
+//! A state machine below the programs. Every call that takes time returns its end, or records the core to resume.
+//! Invariant: a core is resumed by at most one of an event of the queue, a job at a controller, and a watch.
 
 use super::interrupts::InterruptPort;
 use super::{LINE_BYTES, Line};
@@ -17,32 +17,32 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Words of a line, as a store moves them.
+/// Words of a line, the units of a store.
 const WORDS: u64 = LINE_BYTES as u64 / 4;
 
 /// Event of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreEvent {
-    /// A core goes on.
+    /// A core continues.
     Resume(CoreId),
-    /// A controller is through with a job.
+    /// A controller has completed a job.
     Served(usize),
 }
 
-/// A core that looks again and again at lines of its buffer, or that can be interrupted.
+/// A core that polls lines of its buffer, or waits for an interrupt.
 #[derive(Clone, Debug)]
 struct FlagWait {
     since: Picoseconds,
-    /// Time of one look.
+    /// Time of one poll.
     period: Picoseconds,
     lines: Range<u32>,
-    /// `true` if a write to any buffer is news.
+    /// `true` if it waits for a write to any buffer.
     anywhere: bool,
     interruptible: bool,
 }
 
 impl FlagWait {
-    /// The first look that begins at `now` or later.
+    /// Returns the start of the first poll at `now` or later.
     fn first_look(&self, now: Picoseconds) -> Picoseconds {
         let looks = (now - self.since).0.div_ceil(self.period.0.max(1));
         self.since + self.period * looks
@@ -53,7 +53,7 @@ struct Controller {
     tile: TileId,
     sharing: FairShareServer,
     jobs: Vec<(JobId, CoreId)>,
-    /// The memory that all cores share, by line.
+    /// Shared memory, by line.
     shared: BTreeMap<u64, Line>,
 }
 
@@ -64,7 +64,7 @@ struct CoreState {
     private: PrivateMemory,
     watch: Option<FlagWait>,
     sequence: u32,
-    /// At the rate of this core.
+    /// Times at the rate of this core.
     times: Rc<Times>,
 }
 
@@ -79,19 +79,19 @@ struct Times {
     word: Access<HopCost>,
     register: HopCost,
     second: Picoseconds,
-    /// A write of a word that the second cache holds.
+    /// Time of a write of a word in the second-level cache.
     second_store: Picoseconds,
-    /// Time that a line keeps a controller busy.
+    /// Time for which a line occupies a controller.
     controller_line: Picoseconds,
     /// Time from the end of a core's own counter to the handler of its interrupt, if the chip file has it.
     counter_interrupt: Option<Picoseconds>,
-    /// Time that a line keeps the buffer of a tile busy.
+    /// Time for which a line occupies the buffer of a tile.
     port: Picoseconds,
-    /// A packet that carries a line.
+    /// A packet with a line.
     packet: Train,
 }
 
-/// Number of cycles whose length is kept: a division takes the host longer than all else about a short computation.
+/// Number of cached cycle lengths, because a division would dominate the host time of a short computation.
 const FEW_CYCLES: u64 = 256;
 
 /// Returns the length of `cycles` cycles, rounded up to the picosecond.
@@ -123,14 +123,14 @@ impl Times {
     }
 }
 
-/// State that the cores share.
+/// The shared state of the cores.
 pub struct BareState {
     pub now: Picoseconds,
-    /// The next event of each core, and behind them of each controller.
+    /// The next event of each core, and after these of each controller.
     queue: Queue,
     tie_break: TieBreak,
     topology: Topology,
-    /// Cores that wait for a write to whatever buffer.
+    /// Number of cores that wait for a write to any buffer.
     anywhere: u32,
     network: Network,
     ports: Vec<Timeline>,
@@ -193,7 +193,7 @@ impl BareState {
         self.core_states[0].buffer.len() as u32
     }
 
-    /// Sets the rate of a core, at one setting of the other clocks; nothing changes if times at that are not known.
+    /// Sets the rate of a core, with the other clocks of `preset`; ignored if the times at that rate are unknown.
     pub fn set_rate(&mut self, core: CoreId, chip: &Chip, preset: &Preset, rate: Rate) {
         if let Some(times) = Times::new(chip, preset, rate) {
             self.core_state(core).times = Rc::new(times);
@@ -221,7 +221,7 @@ impl BareState {
         self.core_states[core.0 as usize].tile
     }
 
-    /// The next event, which is the present from then on.
+    /// Takes the next event, whose time becomes the present.
     #[inline]
     pub fn next(&mut self) -> Option<CoreEvent> {
         let (key, owner) = self.queue.pop()?;
@@ -235,7 +235,7 @@ impl BareState {
         Some(CoreEvent::Resume(core))
     }
 
-    /// The key of the next event of a core, at `time`.
+    /// Returns the key for the next event of a core, at `time`.
     #[inline]
     fn next_key(&mut self, core: CoreId, time: Picoseconds) -> Key {
         let core_state = self.core_state(core);
@@ -244,14 +244,14 @@ impl BareState {
         self.tie_break.key(time, EventClass::Ready, core.0, sequence)
     }
 
-    /// Lets a core go on at `time`.
+    /// Resumes a core at `time`.
     pub(crate) fn resume_at(&mut self, core: CoreId, time: Picoseconds) {
         let key = self.next_key(core, time);
         self.queue.set(core.0, key);
     }
 
-    /// Lets the core that runs go on at `time`; at once, with that time as the present, if no event comes before.
-    /// Returns whether it does.
+    /// Resumes the running core at `time`. If no event comes before, advances the present to `time` and returns `true`,
+    /// so that the core can continue at once.
     #[inline]
     pub(crate) fn resume_or_pass(&mut self, core: CoreId, time: Picoseconds) -> bool {
         let key = self.next_key(core, time);
@@ -263,7 +263,7 @@ impl BareState {
         is_next
     }
 
-    /// Lets a core that watches go on at `time`, if it is not due before.
+    /// Resumes a watching core at `time`, unless it is due earlier.
     fn wake(&mut self, core: CoreId, time: Picoseconds) {
         if self.queue.key_of(core.0).is_none_or(|due| due.time() > time) {
             self.resume_at(core, time);
@@ -271,13 +271,14 @@ impl BareState {
     }
 
     /// Moves a line between two tiles, of which `port` owns the buffer or register, from `start` on, now or later.
-    /// Returns when it ends.
+    /// Returns the end.
     fn transfer(
         &mut self,
         core: CoreId,
         span: HopCost,
         start: Picoseconds,
-        (from, to): (TileId, TileId),
+        from: TileId,
+        to: TileId,
         port: TileId,
     ) -> Picoseconds {
         let (now, topology) = (self.now, self.topology);
@@ -292,38 +293,38 @@ impl BareState {
         span.over(hops) + self.ports[port.0 as usize].reserve(now, at, busy)
     }
 
-    /// Returns the end of a read, begun at `start`, now or later, of a line of the buffer of `of`.
+    /// Returns the end of a read of a line of the buffer of `of`, started at `start`, now or later.
     pub(crate) fn read_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
         let (from, to) = (self.tile(of), self.tile(core));
         let span = self.times(core).line.read;
-        self.transfer(core, span, start, (from, to), from)
+        self.transfer(core, span, start, from, to, from)
     }
 
-    /// Returns the end of a write, begun at `start`, now or later, of a line into the buffer of `of`.
+    /// Returns the end of a write of a line to the buffer of `of`, started at `start`, now or later.
     pub(crate) fn write_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
         let (from, to) = (self.tile(core), self.tile(of));
         let span = self.times(core).line.gap;
-        self.transfer(core, span, start, (from, to), to)
+        self.transfer(core, span, start, from, to, to)
     }
 
-    /// Returns the end of a write, begun now, of a register of the interrupt controller.
+    /// Returns the end of a write of a register of the interrupt controller, started now.
     pub(crate) fn register_end(&mut self, core: CoreId) -> Picoseconds {
         let hops = self.topology.hops(self.tile(core), self.port_tile);
         self.now + self.times(core).register.over(hops)
     }
 
-    /// Returns the time from the end of a core's own counter to the handler of its interrupt, if it is known.
+    /// Returns the time from the expiry of a core's own counter to the handler of its interrupt, if known.
     pub fn counter_interrupt(&self, core: CoreId) -> Option<Picoseconds> {
         self.times(core).counter_interrupt
     }
 
-    /// Returns the end of an access, begun now, to the test-and-set register of `of`.
+    /// Returns the end of an access to the test-and-set register of `of`, started now.
     pub(crate) fn test_and_set_end(&self, core: CoreId, of: CoreId) -> Picoseconds {
         let hops = self.topology.hops(self.tile(core), self.tile(of));
         self.now + self.times(core).register.over(hops)
     }
 
-    /// Returns the time of a look at a line of a core's own buffer.
+    /// Returns the time of a read of a line of a core's own buffer.
     pub fn own_read(&self, core: CoreId) -> Picoseconds {
         self.times(core).line.read.over(0)
     }
@@ -332,13 +333,13 @@ impl BareState {
         self.core_states[of.0 as usize].buffer[line as usize]
     }
 
-    /// A line has arrived in the buffer of `of`; who looks there sees it with the first look that begins from now on.
+    /// Stores a line that has arrived in the buffer of `of`; a polling core sees it with its first poll from now on.
     pub(crate) fn set_line(&mut self, of: CoreId, line: u32, content: Line) {
         self.core_state(of).buffer[line as usize] = content;
         self.touch_line(of, line);
     }
 
-    /// The same for a line whose content is kept elsewhere.
+    /// As [`BareState::set_line`], for a line whose content is kept elsewhere.
     pub(crate) fn touch_line(&mut self, of: CoreId, line: u32) {
         let now = self.now;
         let core_state = self.core_state(of);
@@ -349,7 +350,7 @@ impl BareState {
         self.notify_anywhere();
     }
 
-    /// Lets all cores go on that wait for whatever is written.
+    /// Wakes all cores that wait for a write to any buffer.
     pub fn notify_anywhere(&mut self) {
         if self.anywhere == 0 {
             return;
@@ -362,7 +363,7 @@ impl BareState {
         }
     }
 
-    /// Lets a core look again and again, each time for `period`, until something is written into whatever buffer.
+    /// Makes a core poll, once per `period`, until any buffer is written.
     pub(crate) fn watch_anywhere(&mut self, core: CoreId, period: Picoseconds) {
         let since = self.now;
         self.anywhere += 1;
@@ -370,7 +371,7 @@ impl BareState {
         self.core_state(core).watch = Some(watch);
     }
 
-    /// Lets a core look at lines of its own buffer until one is written, or until it is interrupted.
+    /// Makes a core poll lines of its own buffer until one is written, or until it is interrupted.
     pub fn watch(&mut self, core: CoreId, lines: Range<u32>, period: Picoseconds, interruptible: bool) {
         let since = self.now;
         self.core_state(core).watch = Some(FlagWait { since, period, lines, anywhere: false, interruptible });
@@ -400,7 +401,7 @@ impl BareState {
         self.interrupts.as_mut()?.take(now, core)
     }
 
-    /// Returns the time that a core which asks now for the registers of the interrupt controller waits for others.
+    /// Returns the wait of a core that requests the registers of the interrupt controller now.
     pub(crate) fn registers_wait(&mut self) -> Picoseconds {
         let now = self.now;
         self.interrupts.as_mut().map_or(Picoseconds::ZERO, |port| port.wait(now))
@@ -410,16 +411,17 @@ impl BareState {
         self.interrupts.as_ref().map_or(0, |port| port.traits.targets_max)
     }
 
-    /// The private memory of a core.
+    /// Returns the private memory of a core.
     pub fn private(&mut self, core: CoreId) -> &mut PrivateMemory {
         &mut self.core_state(core).private
     }
 
-    /// Begins a read of a private line at this level. Returns the time it takes at the core, or `None` if the core
-    /// waits for its controller.
+    /// Starts a read of a private line at this level. Returns the time at the core, or `None` if the core waits for its
+    /// controller.
     pub(crate) fn begin_load(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
         match level {
-            // The copy that was measured had its private lines there: it is in the times of the buffer's lines.
+            // The times of the buffer's lines include this, because they were measured with private lines in the
+            // first-level cache.
             Level::First => Some(Picoseconds::ZERO),
             Level::Second => Some(self.times(core).second),
             Level::Memory => {
@@ -429,7 +431,7 @@ impl BareState {
         }
     }
 
-    /// The same for a write.
+    /// As [`BareState::begin_load`], for a write.
     pub(crate) fn begin_store(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
         match level {
             Level::First => Some(Picoseconds::ZERO),
@@ -441,17 +443,17 @@ impl BareState {
         }
     }
 
-    /// A written line goes back to memory.
+    /// Starts the write-back of a line to memory.
     pub(crate) fn begin_write_back(&mut self, core: CoreId) {
         self.begin_own_job(core, self.times(core).cached.gap, 1);
     }
 
-    /// A core reads a line of the shared memory behind a controller.
+    /// Starts a read of a line of the shared memory behind a controller.
     pub(crate) fn begin_shared_read(&mut self, core: CoreId, controller: ControllerId) {
         self.begin_job(core, controller.0 as usize, self.times(core).through.read, 1);
     }
 
-    /// The same for a write, which is written through.
+    /// Starts a write of a line of the shared memory behind a controller.
     pub(crate) fn begin_shared_write(&mut self, core: CoreId, controller: ControllerId) {
         self.begin_job(core, controller.0 as usize, self.times(core).through.gap, 1);
     }
@@ -468,7 +470,7 @@ impl BareState {
         self.begin_job(core, self.core_states[core.0 as usize].controller, span, accesses);
     }
 
-    /// Lets a core wait for a controller, for one line in `accesses` accesses.
+    /// Makes a core wait for a controller, for one line in `accesses` accesses.
     fn begin_job(&mut self, core: CoreId, index: usize, span: HopCost, accesses: u64) {
         let tile = self.tile(core);
         let (now, topology, at) = (self.now, self.topology, self.controllers[index].tile);
@@ -483,7 +485,7 @@ impl BareState {
         self.set_event(index);
     }
 
-    /// Puts the event of a controller at its next end.
+    /// Schedules the event of a controller at the end of its next job.
     fn set_event(&mut self, index: usize) {
         let owner = self.cores() + index as u32;
         match self.controllers[index].sharing.next_end() {
@@ -492,7 +494,7 @@ impl BareState {
         }
     }
 
-    /// A controller is through with a job: whose it was.
+    /// Ends a job of a controller and returns its core.
     pub fn served(&mut self, index: usize) -> CoreId {
         let controller = &mut self.controllers[index];
         let (_, id) = controller.sharing.end_next().expect("a controller with an event has a job");
@@ -502,7 +504,7 @@ impl BareState {
         core
     }
 
-    /// Returns a core that is not due, with the line it waits for; `None` if it waits for an interrupt.
+    /// Returns a waiting core with the line that it waits for; `None` if it waits for an interrupt.
     pub fn waits_for(&self, core: CoreId) -> (CoreId, Option<u32>) {
         let watch = self.core_states[core.0 as usize].watch.as_ref();
         (core, watch.filter(|watch| !watch.lines.is_empty()).map(|watch| watch.lines.start))
@@ -521,7 +523,7 @@ impl PrivateMemory {
         PrivateMemory { lines: BTreeMap::new(), caches: Hierarchy::new(caches, seed) }
     }
 
-    /// The content of a line.
+    /// Returns the content of a line.
     pub fn line(&self, line: u64) -> Line {
         self.lines.get(&line).copied().unwrap_or([0; LINE_BYTES])
     }

@@ -1,5 +1,5 @@
-//! Bare cores: what they read is what was written, what waits for ever is named, contention delays, and the library of
-//! the SCC delivers.
+//! Tests of bare cores: reads return written data, deadlocks are named, contention delays, and the SCC's library
+//! delivers messages.
 
 use super::broadcast::{Algorithm, Broadcaster};
 use super::rcce::{LibraryCosts, Participant};
@@ -60,7 +60,8 @@ fn a_core_sees_a_flag_with_its_first_look_after_the_write() {
         }
     })
     .unwrap();
-    // Looks of 105 ns and 20 cycles; written at 1,875 + 145 ns; the first look that begins then, and its length.
+    // A look takes 105 ns and 20 cycles; the line is written at 1,875 + 145 ns. The expected time is the end of the
+    // first look that begins after the write.
     let (look, written) = (105_000 + 20 * 1_875, 1_000 * 1_875 + 145_000_u64);
     assert_eq!(seen.get(), (written.div_ceil(look) + 1) * look);
 }
@@ -219,7 +220,7 @@ fn algorithms() -> Vec<Algorithm> {
     plain.into_iter().chain(trees).collect()
 }
 
-/// Two broadcasts one after the other; whether every participant has both messages.
+/// Runs two broadcasts, one after the other, and checks that every participant has both messages.
 fn assert_broadcasts(algorithm: Algorithm, count: u32, root: u32, bytes: [usize; 2]) {
     let bare = scc();
     let places = [0, 5_000_u64];

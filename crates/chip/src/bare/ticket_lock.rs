@@ -1,29 +1,29 @@
 //! Mutual exclusion by tickets, with reads and writes of message buffers only: Lamport's bakery (1974).
 //!
-//! Who wants the lock takes a number larger than all that it sees, and waits for all whose number is smaller. The SCC
-//! has test-and-set registers, but a core that spins on one may lose every round: only tickets bound how often others
-//! go first. The flags are those that a participant has for messages to itself.
+//! A participant that wants the lock takes a number larger than all that it sees, and waits for all with smaller
+//! numbers. The SCC has test-and-set registers, but a core that spins on one may lose every round; only tickets bound
+//! how often others go first. The flags are a participant's flags for messages to itself.
 
 use super::rcce::{Participant, flag_value};
 use crate::topology::CoreId;
 
-/// A participant's side of one lock that all of them share.
+/// A participant's handle of one lock shared by all participants.
 pub struct TicketLock<'a> {
     here: &'a Participant,
 }
 
 impl<'a> TicketLock<'a> {
-    /// The lock, as `here` takes it.
+    /// Makes the handle of `here`.
     pub fn new(here: &'a Participant) -> TicketLock<'a> {
         TicketLock { here }
     }
 
-    /// The line that says that a core is taking a number.
+    /// Returns the line of the flag that a core is taking a number.
     fn choosing(core: CoreId) -> u32 {
         core.0
     }
 
-    /// The line with its number; zero if it wants nothing.
+    /// Returns the line with the number of a core; the number is 0 if it does not want the lock.
     fn number(&self, core: CoreId) -> u32 {
         self.here.participants + core.0
     }
@@ -33,14 +33,14 @@ impl<'a> TicketLock<'a> {
         (0..self.here.participants).map(CoreId).filter(move |core| *core != me)
     }
 
-    /// One look at a flag of another core.
+    /// Polls a flag of another core once.
     async fn look(&self, of: CoreId, line: u32) -> u32 {
         let content = self.here.core.read_line(of, line).await;
         self.here.core.compute(self.here.library.look).await;
         flag_value(&content)
     }
 
-    /// Waits until no other participant has the lock or comes first.
+    /// Waits until no other participant has the lock or is first in line.
     pub async fn lock(&self) {
         let me = self.here.core.id();
         self.here.set_flag(me, Self::choosing(me), 1).await;
@@ -62,7 +62,7 @@ impl<'a> TicketLock<'a> {
         }
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     pub async fn unlock(&self) {
         let me = self.here.core.id();
         self.here.set_flag(me, self.number(me), 0).await;

@@ -1,59 +1,59 @@
-//! The longest that a single access takes: alone, plus what each other core can add at links, at the port of a buffer
-//! and at a memory controller.
+//! Upper bounds of single accesses: the time without contention, plus the maximum delay by each other core at links, at
+//! the port of a buffer and at a memory controller.
 
-use super::errors::{Constants, ErrorBounds};
+use super::errors::{ErrorBounds, Platform};
 use super::terms::{Term, Terms};
 use super::{Interference, NoBound};
+use crate::Chip;
 use crate::cost::{Access, HopCost, Mode, TimingTable};
 use crate::quantity::{Bytes, Picoseconds, Rate};
 use crate::topology::{CoreId, TileId};
-use crate::{Chip, Preset};
 
 /// The order in which links of the model serve packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkOrder {
-    /// In the order of arrival, as [`kernel::exact`](crate::kernel::exact) does: each packet in the way costs what it
-    /// holds a link.
+    /// In the order of arrival, as in [`kernel::exact`](crate::kernel::exact): each interfering packet costs the time
+    /// for which it holds a link.
     Arrival,
-    /// Each packet reserves its way when it is issued, in the first gaps that are long enough, as
-    /// [`kernel::Network`](crate::kernel::Network) does. Before each packet in the way there may be a gap that is just
-    /// too short, so it costs what it holds a link and what the waiting one does.
+    /// Each packet reserves its route when it is issued, in the first gaps that are long enough, as in
+    /// [`kernel::Network`](crate::kernel::Network). Before each interfering packet there may be a gap that is just too
+    /// short, so it costs its own time on a link plus that of the waiting packet.
     Reserved,
 }
 
-/// Location of the private lines that a program reads and writes.
+/// Location of the private lines of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DataIn {
-    /// In the first cache of their core.
+    /// In the first-level cache of their core.
     FirstCache,
-    /// In its second cache; some may be in the first.
+    /// In the second-level cache; some may be in the first.
     SecondCache,
-    /// Behind its memory controller; some may be in caches, and lines that were written may have to go back.
+    /// In memory; some may be in caches, and dirty lines may have to be written back.
     Memory,
 }
 
 impl DataIn {
-    /// Bytes of a page. It takes one way of each set of the first cache at most; the others are left to message
+    /// Bytes of a page. It takes at most one way of each set of the first-level cache; the others are left to message
     /// buffers.
     const PAGE_BYTES: u64 = 4 << 10;
     /// Ways of both caches in the model.
     const WAYS: u64 = 4;
 
-    /// Returns where `bytes` bytes are guaranteed to stay once they were used.
+    /// Returns the level in which `bytes` bytes are guaranteed to stay once they were used.
     pub fn of_bytes(chip: &Chip, bytes: usize) -> DataIn {
         let caches = chip.caches();
         let holds =
             |cache: Option<Bytes>| cache.is_some_and(|cache| cache.0 >= Self::WAYS * Self::PAGE_BYTES);
         match bytes as u64 {
             bytes if holds(caches.first) && bytes <= Self::PAGE_BYTES => DataIn::FirstCache,
-            // Wherever the pages lie, each finds a way of its own.
+            // For any location of the pages, each has a way of its own.
             bytes if holds(caches.second) && bytes <= Self::WAYS * Self::PAGE_BYTES => DataIn::SecondCache,
             _ => DataIn::Memory,
         }
     }
 }
 
-/// The longest that accesses take on one chip, at one setting of its clocks, beside given interference.
+/// Upper bounds of accesses on one chip, at one preset, under given interference.
 #[derive(Clone, Debug)]
 pub struct AccessBounds {
     interference: Interference,
@@ -67,22 +67,24 @@ pub struct AccessBounds {
     second_store: Picoseconds,
     controller_line: Picoseconds,
     port: Picoseconds,
-    /// Time that a packet with a line holds a link.
+    /// Time for which a packet with a line holds a link.
     hold: Picoseconds,
     words: u64,
 }
 
 impl AccessBounds {
-    /// The bounds of `chip` at `preset`, with its constants as they stand or at the bad ends of their errors.
+    /// Returns the bounds on `platform`.
     ///
     /// # Errors
-    /// [`NoBound::Missing`]: the chip file does not say what accesses cost. [`NoBound::ShortAccess`]: a core may have a
-    /// second packet on the way before the first has passed.
+    /// [`NoBound::Missing`]: the chip file lacks costs of accesses. [`NoBound::ShortAccess`]: a core may have a second
+    /// packet in flight before the first has passed.
     pub fn new(
-        (chip, preset, constants): (&Chip, &Preset, Constants),
+        platform: Platform<'_>,
         interference: Interference,
-        (order, data): (LinkOrder, DataIn),
+        order: LinkOrder,
+        data: DataIn,
     ) -> Result<AccessBounds, NoBound> {
+        let Platform { chip, preset, constants } = platform;
         let times: TimingTable<HopCost> = preset.times();
         let ends = ErrorBounds::new(chip, preset, constants);
         let access = |mode: Mode| {
@@ -142,7 +144,7 @@ impl AccessBounds {
         Picoseconds(u64::try_from(scaled.div_ceil(u128::from(self.core_rate.hertz()))).unwrap_or(u64::MAX))
     }
 
-    /// Returns the delay that `others` packets or accesses cause to one that takes `own` itself.
+    /// Returns the delay of `others` packets or accesses to one that takes `own` itself.
     fn interference_delay(&self, others: u64, own: Picoseconds) -> Picoseconds {
         match self.order {
             LinkOrder::Arrival => own * others,
@@ -161,33 +163,33 @@ impl AccessBounds {
         Terms::of(Term::Ports, self.interference_delay(self.interference.at_port(core, tile), self.port))
     }
 
-    /// A read by `core` of a line of the message buffer of `of`.
+    /// Returns the bound of a read by `core` of a line of the message buffer of `of`.
     pub fn read(&self, core: CoreId, of: CoreId) -> Terms {
         let (here, there) = (self.interference.tile(core), self.interference.tile(of));
         let alone = Terms::of(Term::Accesses, self.line.read.over(self.interference.hops(there, here)));
         alone + self.on_links(core, there, here) + self.at_port(core, there) + self.evicted(core)
     }
 
-    /// A write by `core` of a line of the message buffer of `of`, until it has arrived.
+    /// Returns the bound of a write by `core` of a line of the message buffer of `of`, until it has arrived.
     pub fn write(&self, core: CoreId, of: CoreId) -> Terms {
         let (here, there) = (self.interference.tile(core), self.interference.tile(of));
         let alone = Terms::of(Term::Accesses, self.line.gap.over(self.interference.hops(here, there)));
         alone + self.on_links(core, here, there) + self.at_port(core, there)
     }
 
-    /// A read of a private line.
+    /// Returns the bound of a read of a private line.
     pub fn load(&self, core: CoreId) -> Terms {
         match self.data {
             DataIn::FirstCache => Terms::default(),
             DataIn::SecondCache => Terms::of(Term::Memory, self.second),
-            // A line of the first cache may go to memory for it, and one of the second.
+            // A dirty line of each cache may be written back for it.
             DataIn::Memory => {
                 self.memory(core, self.cached.read, 1) + self.evicted(core) + self.evicted(core)
             }
         }
     }
 
-    /// A write of a private line, word by word.
+    /// Returns the bound of a write of a private line, word by word.
     pub fn store(&self, core: CoreId) -> Terms {
         match self.data {
             DataIn::FirstCache => Terms::default(),
@@ -196,7 +198,7 @@ impl AccessBounds {
         }
     }
 
-    /// The line that a read may push out of a cache, if it must go to memory.
+    /// Returns the bound of the write-back of a line that a read may evict.
     fn evicted(&self, core: CoreId) -> Terms {
         match self.data {
             DataIn::Memory => self.memory(core, self.cached.gap, 1),
@@ -204,21 +206,21 @@ impl AccessBounds {
         }
     }
 
-    /// Returns the bound of one line between a core and its controller, in `accesses` accesses: its own pace, or its
-    /// share of the controller among all that may be there.
+    /// Returns the bound of one line between a core and its controller, in `accesses` accesses: its own time, or its
+    /// share of the controller among all its possible users.
     fn memory(&self, core: CoreId, cost: HopCost, accesses: u64) -> Terms {
         let (controller, tile) = self.interference.memory_of(core);
         let here = self.interference.tile(core);
         let alone = cost.over(self.interference.hops(tile, here)) * accesses;
         let delay = self.on_links(core, tile, here);
         let clients = self.interference.at_memory(core, controller) + 1;
-        // Rounding may lose a picosecond whenever a client comes or goes.
+        // Rounding may lose a picosecond at each arrival or end of a client.
         let shared = self.controller_line * clients + Picoseconds(2 * clients);
         let waited = Picoseconds(shared.0.saturating_sub((alone + delay.total()).0));
         Terms::of(Term::Memory, alone + waited) + delay
     }
 
-    /// Returns the bound of one look at a flag in the core's own buffer, with `cycles` cycles of instructions.
+    /// Returns the bound of one poll of a flag in the core's own buffer, with `cycles` cycles of instructions.
     pub fn look(&self, core: CoreId, cycles: u64) -> Terms {
         self.read(core, core) + self.instructions(cycles)
     }

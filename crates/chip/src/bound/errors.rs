@@ -1,6 +1,6 @@
-//! Constants at the bad ends of their errors.
+//! Constants at their worst errors.
 //!
-//! The rule is that of predictions (`docs/chip/validation.md`): an error that nobody knows counts as a factor of two.
+//! The rule is that of predictions (`docs/chip/validation.md`): an unknown error counts as a factor of two.
 
 use crate::cost::HopCost;
 use crate::file::Band;
@@ -10,13 +10,24 @@ use crate::{Chip, Preset};
 /// Values of a chip's constants with which a bound is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constants {
-    /// Those that stand in the file, which are those of the model.
+    /// The values of the chip file, which the model uses.
     AsWritten,
-    /// Each as long as its error allows.
+    /// Each at its longest within its error.
     WorstCase,
 }
 
-/// The costs of one preset, made longer by their errors where that is asked for.
+/// A chip at one of its presets, with values of its constants.
+#[derive(Clone, Copy, Debug)]
+pub struct Platform<'a> {
+    /// The chip.
+    pub chip: &'a Chip,
+    /// Its preset.
+    pub preset: &'a Preset,
+    /// Values of its constants.
+    pub constants: Constants,
+}
+
+/// The costs of one preset, increased by their errors if requested.
 pub(super) struct ErrorBounds<'a> {
     chip: &'a Chip,
     preset: &'a str,
@@ -28,12 +39,12 @@ impl<'a> ErrorBounds<'a> {
         ErrorBounds { chip, preset: preset.name(), constants }
     }
 
-    /// The cost that the preset has under this key.
+    /// Returns the cost of the preset under this key.
     pub fn of_preset(&self, key: &str, cost: HopCost) -> HopCost {
         self.of(&format!("preset.{:?}.{key}", self.preset), cost)
     }
 
-    /// The cost that follows from the constant of this full name.
+    /// Returns the cost derived from the constant with this full name.
     pub fn of(&self, path: &str, cost: HopCost) -> HopCost {
         if self.constants == Constants::AsWritten {
             return cost;

@@ -1,11 +1,11 @@
-//! Bounds of what waits at links, from the literature on real-time networks: packets that are in the way once,
-//! periodic flows, token buckets, and time-division slots.
+//! Bounds of waits at links, from the literature on real-time networks: packets that interfere once, periodic flows,
+//! token buckets, and time-division slots.
 //!
-//! Functions of numbers only; which packets may meet on a link is [`interference`](super::Interference)'s affair. The
-//! sources: the response-time analysis of periodic tasks (Joseph and Pandya, 1986; with jitter, Tindell, 1994) for one
-//! link; the trajectory of a packet in order of arrival (Martin and Minet, 2006; on networks on chip, Ferrandiz,
-//! Frances and Fraboul, 2009) for packets that are paid once; network calculus (Le Boudec and Thiran, 2001) for token
-//! buckets; Argo (Kasapaki et al., 2016) for time division.
+//! These are functions of numbers; [`Interference`](super::Interference) determines the packets that may meet on a
+//! link. The sources: the response-time analysis of periodic tasks (Joseph and Pandya, 1986; with jitter, Tindell,
+//! 1994) for one link; the trajectory of a packet in order of arrival (Martin and Minet, 2006; on networks on chip,
+//! Ferrandiz, Frances and Fraboul, 2009) for packets that are paid once; network calculus (Le Boudec and Thiran, 2001)
+//! for token buckets; Argo (Kasapaki et al., 2016) for time division.
 
 use crate::quantity::Picoseconds;
 use crate::topology::{TileId, Topology};
@@ -13,36 +13,36 @@ use crate::topology::{TileId, Topology};
 /// Packets that enter at least `period` apart and hold a link for `hold` each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeriodicFlow {
-    /// Time that a packet holds a link, the recovery after it included.
+    /// Time for which a packet holds a link, including the recovery.
     pub hold: Picoseconds,
-    /// The least time between two packets at their source.
+    /// Minimum time between two packets at their source.
     pub period: Picoseconds,
-    /// Longest delay of a packet at the link relative to one that has waited nowhere.
+    /// Maximum delay of a packet at the link relative to one without waits.
     pub jitter: Picoseconds,
 }
 
 impl PeriodicFlow {
-    /// The share of a link's time that the flow takes, in billionths, rounded up.
+    /// Returns the utilisation of a link by the flow, in billionths, rounded up.
     fn load(&self) -> u128 {
         (u128::from(self.hold.0) * 1_000_000_000).div_ceil(u128::from(self.period.0.max(1)))
     }
 
-    /// Returns the most packets that can reach the link in `[start, start + window]`, both ends included.
+    /// Returns the maximum number of packets that can reach the link in `[start, start + window]`, both ends included.
     fn arrivals(&self, window: Picoseconds) -> u64 {
         1 + (window + self.jitter).0 / self.period.0.max(1)
     }
 }
 
-/// Returns `true` if flows use less of a link than it has; otherwise its queue may grow without a bound.
+/// Returns `true` if the flows use less than the capacity of a link; otherwise its queue may grow without bound.
 pub fn is_bounded(flows: &[PeriodicFlow]) -> bool {
     flows.iter().map(PeriodicFlow::load).sum::<u128>() < 1_000_000_000
 }
 
-/// The longest that a packet waits at one link that serves packets in the order of their arrival, if `others` send over
-/// it too; nothing if together with `own` they use all of it.
+/// Returns the maximum wait of a packet at one link that serves packets in the order of arrival, if `others` use it
+/// too; `None` if together with `own` they use its whole capacity.
 ///
-/// `max over t of Σ C_j (1 + ⌊(t + J_j) / T_j⌋) - t`: the packet arrives `t` after the beginning of a busy period, and
-/// all that came before it and with it is served first. Only moments at which a packet arrives can be the worst.
+/// `max over t of Σ C_j (1 + ⌊(t + J_j) / T_j⌋) - t`: the packet arrives `t` after the start of a busy period, and
+/// everything that arrives before it or with it is served first. Only times at which a packet arrives can be the worst.
 pub fn periodic_wait(own: PeriodicFlow, others: &[PeriodicFlow]) -> Option<Picoseconds> {
     let all: Vec<PeriodicFlow> = others.iter().copied().chain([own]).collect();
     if !is_bounded(&all) {
@@ -56,7 +56,7 @@ pub fn periodic_wait(own: PeriodicFlow, others: &[PeriodicFlow]) -> Option<Picos
         let before = demand(at, others) + own.hold.0 * (own.arrivals(Picoseconds(at)) - 1);
         before.saturating_sub(at)
     };
-    // The busy period ends where all demand so far has been served.
+    // The busy period ends when all demand so far has been served.
     let mut end = demand(0, &all);
     while demand(end, &all) > end {
         end = demand(end, &all);
@@ -68,11 +68,11 @@ pub fn periodic_wait(own: PeriodicFlow, others: &[PeriodicFlow]) -> Option<Picos
     moments.chain([0]).map(waits).max().map(Picoseconds)
 }
 
-/// The longest that a packet waits on its whole way if each packet in the way delays it on one shared stretch at most:
-/// the least `W` with `W = Σ C_j ⌈(W + J_j) / T_j⌉`; nothing if there is none.
+/// Returns the maximum wait of a packet on its whole route if each interfering packet delays it on at most one shared
+/// section: the least `W` with `W = Σ C_j ⌈(W + J_j) / T_j⌉`; `None` if there is none.
 ///
-/// Holds for links that serve in the order of arrival and all take one hop time, and for routes that meet on one
-/// stretch only, as those of a mesh do that packets cross dimension by dimension.
+/// It holds for links that serve in the order of arrival with equal hop times, and for routes that meet in at most one
+/// section, as in a mesh with dimension-order routing.
 pub fn paid_once(others: &[PeriodicFlow]) -> Option<Picoseconds> {
     if !is_bounded(others) {
         return None;
@@ -91,29 +91,29 @@ pub fn paid_once(others: &[PeriodicFlow]) -> Option<Picoseconds> {
 /// A flow of at most `burst + rate · t` units in any time `t` (network calculus).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TokenBucket {
-    /// Units that may come at once.
+    /// Units that may arrive at once.
     pub burst: f64,
-    /// Units a unit of time.
+    /// Units per unit of time.
     pub rate: f64,
 }
 
-/// A server that, to who is always there, gives at least `rate · (t - latency)` units in time `t`.
+/// A server that gives a backlogged flow at least `rate · (t - latency)` units in time `t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateLatency {
-    /// Units a unit of time.
+    /// Units per unit of time.
     pub rate: f64,
     /// Longest time without service.
     pub latency: f64,
 }
 
 impl RateLatency {
-    /// The longest delay of a unit of `flow`: `T + σ / R`; nothing if the flow is faster than the server.
+    /// Returns the maximum delay of a unit of `flow`: `T + σ / R`; `None` if the flow is faster than the server.
     pub fn delay(&self, flow: TokenBucket) -> Option<f64> {
         (flow.rate <= self.rate && self.rate > 0.0).then(|| self.latency + flow.burst / self.rate)
     }
 
-    /// Returns the service left to a flow beside another one that is served first: rate `R - ρ`, latency `T + (σ + ρ T)
-    /// / (R - ρ)`; `None` if the other one takes all.
+    /// Returns the service left to a flow if another one is served first: rate `R - ρ`, latency `T + (σ + ρ T) / (R -
+    /// ρ)`; `None` if nothing is left.
     pub fn beside(&self, other: TokenBucket) -> Option<RateLatency> {
         let rate = self.rate - other.rate;
         let latency = || self.latency + (other.burst + other.rate * self.latency) / rate;
@@ -121,8 +121,8 @@ impl RateLatency {
     }
 }
 
-/// Slots of the shortest time-division period in which each tile can send one packet to each other tile, if each slot
-/// lasts as long as a packet holds a link: no link has more routes than that.
+/// Returns the number of slots of the shortest time-division period in which each tile can send one packet to each
+/// other tile, if a slot is the time for which a packet holds a link: the maximum number of routes over a link.
 pub fn time_division_slots(topology: &Topology) -> u32 {
     let mut routes = vec![0_u32; topology.link_slots() as usize];
     for from in (0..topology.tiles()).map(TileId) {
@@ -133,14 +133,14 @@ pub fn time_division_slots(topology: &Topology) -> u32 {
     routes.into_iter().max().unwrap_or(0)
 }
 
-/// The longest that a packet takes to its target if each tile has one slot of the period for each other tile: it waits
-/// for a whole period at most, then nobody is in its way.
+/// Returns the maximum time of a packet to its target if each tile has one slot of the period for each other tile: it
+/// waits for at most a whole period, and then meets no contention.
 pub fn time_division_bound(topology: &Topology, slot: Picoseconds, alone: Picoseconds) -> Picoseconds {
     slot * u64::from(time_division_slots(topology)) + alone
 }
 
-/// Returns the latest time at which the `item`-th item of a burst, counted from 1, leaves a pipeline: each stage is
-/// `(work, message)`, and one item follows the other as the slowest stage lets it.
+/// Returns the latest time at which the `item`-th item of a burst, counted from 1, leaves a pipeline. Each stage is
+/// `(work, message)`, and items follow each other at the rate of the slowest stage.
 pub fn pipeline_bound(stages: &[(Picoseconds, Picoseconds)], item: u64) -> Picoseconds {
     let stage = |(work, message): &(Picoseconds, Picoseconds)| *work + *message;
     let slowest = stages.iter().map(stage).max().unwrap_or(Picoseconds::ZERO);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn jitter_lets_a_second_packet_come() {
-        // Two of the other flow stand together: one was late by 90 of 100.
+        // Two packets of the other flow are back to back: one was late by 90 of 100.
         assert_eq!(periodic_wait(flow(10, 100, 0), &[flow(20, 100, 90)]), Some(Picoseconds(30)));
         assert_eq!(paid_once(&[flow(20, 100, 90)]), Some(Picoseconds(40)));
     }

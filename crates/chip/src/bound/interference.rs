@@ -1,32 +1,32 @@
-//! Who may be in the way of whom: for each link, each buffer and each controller, the cores that may use it.
+//! Possible interference: the cores that may use each link, buffer and controller.
 //!
-//! A core has one access under way at most, which goes over the route of one of the accesses that it may make. So
-//! each other core is in the way once at most, wherever it meets the route.
+//! A core has at most one access in flight, which uses the route of one of its possible accesses. So each other core
+//! interferes at most once, wherever it meets the route.
 
 use super::NoBound;
 use crate::topology::{CoreId, TileId, Topology};
 use crate::{Chip, ControllerId};
 
-/// The most cores that can be in each other's way: as many stretches as a resource of the model keeps apart.
+/// Maximum number of cores: the number of intervals that a resource of the model keeps.
 pub const CORES_MAX: u32 = 64;
 
 /// A set of cores.
 type CoreSet = u64;
 
-/// The accesses that cores may make, and thereby whom they may delay.
+/// The possible accesses of cores, which determine the cores that they may delay.
 #[derive(Clone, Debug)]
 pub struct Interference {
     topology: Topology,
     controllers: Vec<TileId>,
     own_controller: Vec<ControllerId>,
-    /// By link, by tile, by controller: who may use it.
+    /// Possible users by link, by tile and by controller.
     links: Vec<CoreSet>,
     ports: Vec<CoreSet>,
     memories: Vec<CoreSet>,
 }
 
 impl Interference {
-    /// Cores that access nothing.
+    /// Makes the interference of cores without accesses.
     ///
     /// # Errors
     /// [`NoBound::Cores`]: the chip has more than [`CORES_MAX`].
@@ -57,7 +57,7 @@ impl Interference {
         self.topology.hops(from, to)
     }
 
-    /// The controller of a core's private memory, and where it is.
+    /// Returns the controller of a core's private memory, and its tile.
     pub(super) fn memory_of(&self, core: CoreId) -> (ControllerId, TileId) {
         let controller = self.own_controller[self.tile(core).0 as usize];
         (controller, self.controllers[controller.0 as usize])
@@ -69,21 +69,21 @@ impl Interference {
         }
     }
 
-    /// `core` may read lines of the message buffer of `of`.
+    /// Allows `core` to read lines of the message buffer of `of`.
     pub fn add_read(&mut self, core: CoreId, of: CoreId) {
         let (here, there) = (self.tile(core), self.tile(of));
         self.add_route(core, there, here);
         self.ports[there.0 as usize] |= 1 << core.0;
     }
 
-    /// `core` may write lines into the message buffer of `of`.
+    /// Allows `core` to write lines of the message buffer of `of`.
     pub(crate) fn add_write(&mut self, core: CoreId, of: CoreId) {
         let (here, there) = (self.tile(core), self.tile(of));
         self.add_route(core, here, there);
         self.ports[there.0 as usize] |= 1 << core.0;
     }
 
-    /// `core` may access the memory behind its own controller.
+    /// Allows `core` to access the memory behind its own controller.
     pub(crate) fn add_memory(&mut self, core: CoreId) {
         let (controller, _) = self.memory_of(core);
         self.add_controller(core, controller);
@@ -94,7 +94,7 @@ impl Interference {
         self.memories[controller.0 as usize] |= 1 << core.0;
     }
 
-    /// `core` may do whatever a core can: read and write any buffer, access the memory behind any controller.
+    /// Allows `core` every access: to any buffer, and to the memory behind any controller.
     pub fn add_unrestricted(&mut self, core: CoreId) {
         for of in (0..self.topology.cores()).map(CoreId) {
             self.add_read(core, of);
@@ -105,7 +105,7 @@ impl Interference {
         }
     }
 
-    /// Returns the number of other cores whose packets may be met on the way from one tile to another.
+    /// Returns the number of other cores whose packets may use links of a route.
     pub(super) fn others_on_route(&self, core: CoreId, from: TileId, to: TileId) -> u64 {
         let all = self.topology.route(from, to);
         let users = all.fold(0, |users, link| users | self.links[self.topology.link_id(link).0 as usize]);

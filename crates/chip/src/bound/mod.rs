@@ -1,14 +1,13 @@
-//! The longest that an access, a message or a pattern of messages can take on a chip, whatever else happens on it.
+//! Upper bounds of the time of accesses, messages and patterns of messages on a chip, under any other load.
 //!
-//! The bounds are of the model, not of silicon: that a packet takes its route dimension by dimension, that a link
-//! serves one packet at a time, that a core has one access under way. Under these rules each other core can be in the
-//! way of an access once, at the links of its route, at the port of a buffer, or at a memory controller; what that
-//! costs at most is added to what the chip file says of the access alone. Programs that are lists of steps
-//! ([`StaticProgram`]) are bounded by adding their accesses up and taking, where one waits for another, the later of
-//! both: nothing in such a program ends later because something else ends earlier.
+//! The bounds are of the model, not of silicon: packets use dimension-order routing, a link serves one packet at a
+//! time, and a core has one access in flight. Under these rules each other core can delay an access once, at the links
+//! of its route, at the port of a buffer, or at a memory controller; the maximum of that delay is added to the
+//! uncontended time of the chip file. Lists of steps ([`StaticProgram`]) are bounded by adding up their accesses and,
+//! at waits, taking the later of both sides: nothing in such a program ends later because something else ends earlier.
 //!
-//! Read on in `flow` (the literature's formulas), `interference` (who can be in the way), `access`, `program`,
-//! `pattern`. `docs/design/bounds.md` has the arguments.
+//! Read `flow` (formulas of the literature), `interference` (possible delays), then `access`, `program` and `pattern`.
+//! `docs/design/bounds.md` has the proofs.
 
 mod access;
 mod errors;
@@ -24,7 +23,7 @@ mod tests;
 
 pub use crate::bare::program::{ProgramStep, StaticProgram};
 pub use access::{AccessBounds, DataIn, LinkOrder};
-pub use errors::Constants;
+pub use errors::{Constants, Platform};
 pub use interference::{CORES_MAX, Interference};
 pub use program::{Others, ProgramBounds};
 pub use terms::{Term, Terms};
@@ -35,25 +34,25 @@ use std::fmt;
 /// Reason why there is no bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoBound {
-    /// The chip has more cores than can be kept apart.
+    /// The chip has too many cores.
     Cores {
         /// Number of cores of the chip.
         cores: u32,
-        /// Most cores that can be kept apart.
+        /// Maximum number of cores.
         most: u32,
     },
-    /// The chip file has no such section or cost.
+    /// The chip file lacks this section or cost.
     Missing(&'static str),
-    /// An access may end before its packet has left the last link, so that a core has two under way.
+    /// An access may end before its packet has left the last link, so that a core has two in flight.
     ShortAccess,
     /// The program has more participants than the chip has cores, or too many to leave room for messages.
     Participants {
         /// Number of participants.
         participants: u32,
-        /// Most participants allowed.
+        /// Maximum number of participants.
         most: u32,
     },
-    /// Flows use all that a link has, so that what waits there may grow for ever.
+    /// Flows use the whole capacity of a link, so that its queue may grow without bound.
     Overload {
         /// The tile that the link leaves.
         tile: TileId,
@@ -62,14 +61,14 @@ pub enum NoBound {
         /// Numbers of the flows that use the link.
         flows: Vec<usize>,
     },
-    /// A step names a participant that is not there, or the one that takes it.
+    /// A step names a participant that does not exist, or itself.
     Partner {
         /// Participant that takes the step.
         participant: u32,
         /// Participant that the step names.
         partner: u32,
     },
-    /// Participants wait for each other for ever.
+    /// Participants deadlock.
     Stuck {
         /// Waiting participants, each with its step.
         waiting: Vec<(u32, ProgramStep)>,

@@ -1,23 +1,22 @@
-//! How long a core waits at most for a lock by tickets.
+//! Upper bound of a core's wait for a ticket lock.
 //!
-//! Once its ticket is written, each other participant goes first once at most, as those that come later draw larger
-//! numbers. So the wait is `2 D + (n - 1)(hold + release + h) + h + (n - 1)(D + look)`:
+//! Once its ticket is written, each other participant goes first at most once, because later ones draw larger numbers.
+//! So the wait is `2 D + (n - 1)(hold + release + h) + h + (n - 1)(D + look)`:
 //!
-//! - `D` is the longest that taking a ticket takes: for the core itself, and for one that goes first and is still at
+//! - `D` is the maximum time for taking a ticket: by the core itself, and by one that goes first and is still taking
 //!   it;
-//! - `h` is a hand-over, from the moment at which nobody is before a core until it has seen that of all others: a look
-//!   that was too early, then two at each;
-//! - a participant that has had its turn may ask again. While it takes a ticket, once before the turn of the core, the
-//!   others wait for it, and see that it has one a look too late.
+//! - `h` is a hand-over, from the time at which no participant is before a core until it has seen that of all others: a
+//!   poll that was too early, then two of each;
+//! - a participant that has had the lock may ask again. While it takes a ticket, once before the turn of the core, the
+//!   others wait for it, and see its ticket a poll too late.
 //!
 //! A core that spins on a test-and-set register may lose each round and has no bound.
 
-use super::{AccessBounds, Constants, DataIn, Interference, LinkOrder, NoBound, Others, Terms};
+use super::{AccessBounds, DataIn, Interference, LinkOrder, NoBound, Others, Platform, Terms};
 use crate::bare::rcce::LibraryCosts;
 use crate::topology::CoreId;
-use crate::{Chip, Preset};
 
-/// Bounds of a lock that `participants` cores, from 0 on, take and give back as often as they like.
+/// Bounds of a lock that `participants` cores, from 0 on, acquire and release any number of times.
 #[derive(Clone, Debug)]
 pub struct MutexBounds {
     accesses: AccessBounds,
@@ -26,15 +25,18 @@ pub struct MutexBounds {
 }
 
 impl MutexBounds {
-    /// Beside what the other cores do.
+    /// Returns the bounds under a behaviour of the other cores.
     ///
     /// # Errors
-    /// Why there is no bound on this chip.
+    /// [`NoBound`]: there is no bound on this chip.
     pub fn new(
-        (chip, preset, constants): (&Chip, &Preset, Constants),
-        (participants, library): (u32, LibraryCosts),
-        (others, order): (Others, LinkOrder),
+        platform: Platform<'_>,
+        participants: u32,
+        library: LibraryCosts,
+        others: Others,
+        order: LinkOrder,
     ) -> Result<MutexBounds, NoBound> {
+        let chip = platform.chip;
         let most = chip.topology().cores();
         if !(1..=most).contains(&participants) {
             return Err(NoBound::Participants { participants, most });
@@ -47,13 +49,12 @@ impl MutexBounds {
         if others == Others::Anything {
             (participants..most).for_each(|core| interference.add_unrestricted(CoreId(core)));
         }
-        let accesses =
-            AccessBounds::new((chip, preset, constants), interference, (order, DataIn::FirstCache))?;
+        let accesses = AccessBounds::new(platform, interference, order, DataIn::FirstCache)?;
         Ok(MutexBounds { accesses, library, participants })
     }
 
-    /// The longest that any participant waits, from when it asks for the lock until it has it, if each holds the lock
-    /// for `hold` cycles of its clock at most.
+    /// Returns the maximum wait of any participant from its request of the lock until it has it, if each holds the lock
+    /// for at most `hold` cycles of its clock.
     pub fn wait(&self, hold: u64) -> Terms {
         let all = || (0..self.participants).map(CoreId);
         let longest = |of: &dyn Fn(CoreId) -> Terms| all().map(of).fold(Terms::default(), Terms::longer);
@@ -77,7 +78,7 @@ impl MutexBounds {
         (0..self.participants).map(CoreId).filter(move |other| *other != core)
     }
 
-    /// Three flags, and a look at the number of each other participant.
+    /// Returns the bound of taking a ticket: three flags, and a poll of the number of each other participant.
     fn take_ticket(&self, core: CoreId) -> Terms {
         let looks = self.others(core).map(|of| self.look(core, of));
         looks.fold(self.set_flag(core).times(3), |sum, look| sum + look)
@@ -87,7 +88,7 @@ impl MutexBounds {
         self.others(core).map(|of| self.look(core, of)).fold(Terms::default(), Terms::longer)
     }
 
-    /// One look that was too early, then two at each other participant.
+    /// Returns the bound of a hand-over: one poll that was too early, then two of each other participant.
     fn handoff(&self, core: CoreId) -> Terms {
         let looks = self.others(core).map(|of| self.look(core, of).times(2));
         looks.fold(self.longest_look(core), |sum, looks| sum + looks)

@@ -1,19 +1,19 @@
 //! Parallel patterns as static programs.
 //!
 //! The keynote asks for worst cases of "communication and synchronization patterns" and of "parallel design patterns"
-//! and names none (004:129); these are the ones of its projects' reports and of message passing.
+//! without naming any (004:129); these are from its projects' reports and from message passing.
 
 use super::{ProgramStep, StaticProgram};
 
 /// Number of participants in a control loop.
 pub const CONTROL_LOOP: u32 = 4;
 
-/// Cycles that the kernel of hubs takes for a request or a reply: a packet, 261, and a switch, 131.
+/// Cycles of the hub kernel for a request or a reply: a packet, 261, and a context switch, 131.
 ///
 /// The costs of OpenComRTOS on the SCC as calibrated in `docs/hubs.md`.
 const HUB_PACKET_CYCLES: u64 = 261 + 131;
 
-/// The line that data begins at.
+/// First line of the data.
 const DATA: u64 = 0;
 
 /// A pattern among participants 0 to `participants - 1`.
@@ -25,18 +25,18 @@ pub enum ParallelPattern {
     Barrier,
     /// The first sends to all others, one after the other.
     BroadcastSerial,
-    /// Those that have it send it on: in each step twice as many have it.
+    /// Participants with the message forward it, so that their number doubles in each step.
     BroadcastBinomial,
     /// The first receives from all others one after the other, and adds.
     Reduce,
-    /// The first deals work out in fixed shares, does its own, and collects the results in order.
+    /// The first distributes work in fixed shares, does its own share, and collects the results in order.
     Farm,
-    /// Each item goes through all participants, who each work on it.
+    /// Each item passes all participants, each of which works on it.
     Pipeline,
     /// Steps of a sensor, a controller, an actuator and a logger, with the requests and replies of the hubs of the
     /// application `control-loop`, in its order.
     ControlLoop,
-    /// Rounds in which each works, exchanges borders with its neighbours, and all wait for each other.
+    /// Rounds of work, an exchange of borders with neighbours, and a barrier.
     Stencil,
 }
 
@@ -45,11 +45,11 @@ pub enum ParallelPattern {
 pub struct PatternSize {
     /// Number of participants.
     pub participants: u32,
-    /// Bytes of each message; of a farm, of a share and of its result.
+    /// Bytes of each message; in a farm, of a share and of its result.
     pub bytes: usize,
-    /// Cycles of work: of a farm and of a round of a stencil, in all; of a pipeline, of an item, in all.
+    /// Total cycles of work: of a farm, of a round of a stencil, or of an item of a pipeline.
     pub work: u64,
-    /// Items of a pipeline, rounds of a stencil.
+    /// Number of items of a pipeline, or of rounds of a stencil.
     pub items: u32,
 }
 
@@ -67,7 +67,7 @@ impl ParallelPattern {
         ParallelPattern::Stencil,
     ];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             ParallelPattern::Message => "message",
@@ -82,7 +82,7 @@ impl ParallelPattern {
         }
     }
 
-    /// Returns `true` if the pattern works, so that it can be compared with one core that does all of it.
+    /// Returns `true` if the pattern has work, so that it can be compared with one core that does all of it.
     pub const fn works(self) -> bool {
         matches!(
             self,
@@ -93,7 +93,7 @@ impl ParallelPattern {
         )
     }
 
-    /// Cycles of work in all.
+    /// Returns the total cycles of work.
     pub fn all_work(self, size: PatternSize) -> u64 {
         match self {
             ParallelPattern::Farm => size.work,
@@ -104,7 +104,7 @@ impl ParallelPattern {
         }
     }
 
-    /// The bytes of private memory that a participant uses at most.
+    /// Returns the maximum number of bytes of private memory that a participant uses.
     pub fn data_bytes(self, size: PatternSize) -> usize {
         match self {
             ParallelPattern::Barrier => 0,
@@ -114,19 +114,19 @@ impl ParallelPattern {
         }
     }
 
-    /// The steps, if lines have `line_bytes`.
+    /// Returns the steps for lines of `line_bytes` bytes.
     pub fn program(self, size: PatternSize, line_bytes: usize) -> StaticProgram {
         let PatternSize { participants, bytes, work, items } = size;
         let mut program = StaticProgram::new(participants);
         let last = participants - 1;
         match self {
-            ParallelPattern::Message if last > 0 => program.push_message((0, last), bytes, (DATA, DATA)),
+            ParallelPattern::Message if last > 0 => program.push_message(0, last, bytes, DATA, DATA),
             ParallelPattern::Message => {}
             ParallelPattern::Barrier => {
                 (0..participants).for_each(|at| program.push(at, ProgramStep::Barrier))
             }
             ParallelPattern::BroadcastSerial => {
-                (1..participants).for_each(|to| program.push_message((0, to), bytes, (DATA, DATA)));
+                (1..participants).for_each(|to| program.push_message(0, to, bytes, DATA, DATA));
             }
             ParallelPattern::BroadcastBinomial => binomial(&mut program, bytes),
             ParallelPattern::Reduce => reduce(&mut program, bytes, bytes.div_ceil(line_bytes) as u64),
@@ -135,25 +135,25 @@ impl ParallelPattern {
             ParallelPattern::ControlLoop => (0..items).for_each(|_| control_step(&mut program, bytes, work)),
             ParallelPattern::Stencil => {
                 let lines = bytes.div_ceil(line_bytes) as u64;
-                (0..items).for_each(|_| stencil_round(&mut program, (bytes, lines), work));
+                (0..items).for_each(|_| stencil_round(&mut program, bytes, lines, work));
             }
         }
         program
     }
 }
 
-/// Returns the part of participant `at` of the work, dealt out as evenly as whole cycles go.
+/// Returns the share of participant `at` of the work, in whole cycles as even as possible.
 fn share(work: u64, participants: u32, at: u32) -> u64 {
     let (count, at) = (u64::from(participants), u64::from(at));
     work / count + u64::from(at < work % count)
 }
 
-/// In step `k`, participant `p < 2^k` sends to `p + 2^k`.
+/// Adds a binomial broadcast: in step `k`, participant `p < 2^k` sends to `p + 2^k`.
 fn binomial(program: &mut StaticProgram, bytes: usize) {
     let mut have = 1;
     while have < program.participants() {
         for from in 0..have.min(program.participants() - have) {
-            program.push_message((from, from + have), bytes, (DATA, DATA));
+            program.push_message(from, from + have, bytes, DATA, DATA);
         }
         have *= 2;
     }
@@ -161,7 +161,7 @@ fn binomial(program: &mut StaticProgram, bytes: usize) {
 
 fn reduce(program: &mut StaticProgram, bytes: usize, lines: u64) {
     for from in 1..program.participants() {
-        program.push_message((from, 0), bytes, (DATA, DATA + lines));
+        program.push_message(from, 0, bytes, DATA, DATA + lines);
         program.push(0, ProgramStep::Add { bytes, line: DATA, other: DATA + lines });
     }
 }
@@ -169,13 +169,13 @@ fn reduce(program: &mut StaticProgram, bytes: usize, lines: u64) {
 fn farm(program: &mut StaticProgram, bytes: usize, work: u64) {
     let participants = program.participants();
     for worker in 1..participants {
-        program.push_message((0, worker), bytes, (DATA, DATA));
+        program.push_message(0, worker, bytes, DATA, DATA);
     }
     for at in 0..participants {
         program.push(at, ProgramStep::Work { cycles: share(work, participants, at) });
     }
     for worker in 1..participants {
-        program.push_message((worker, 0), bytes, (DATA, DATA));
+        program.push_message(worker, 0, bytes, DATA, DATA);
     }
 }
 
@@ -184,13 +184,13 @@ fn pipeline_item(program: &mut StaticProgram, bytes: usize, work: u64) {
     for at in 0..participants {
         program.push(at, ProgramStep::Work { cycles: share(work, participants, at) });
         if at + 1 < participants {
-            program.push_message((at, at + 1), bytes, (DATA, DATA));
+            program.push_message(at, at + 1, bytes, DATA, DATA);
         }
     }
 }
 
-/// One step of the application `control-loop` (`apps/rtos`) under its default map: four tasks, of which the fewer
-/// participants share the work, and a request for each use of a hub.
+/// Adds one step of the application `control-loop` (`apps/rtos`) under its default map: four tasks, shared by fewer
+/// participants if necessary, and a request for each use of a hub.
 fn control_step(program: &mut StaticProgram, bytes: usize, work: u64) {
     let count = program.participants().min(CONTROL_LOOP);
     let [sensor, controller, actuator, logger] = [0, 1, 2, 3].map(|task| task % count);
@@ -198,44 +198,44 @@ fn control_step(program: &mut StaticProgram, bytes: usize, work: u64) {
         program.push(task % count, ProgramStep::Work { cycles: share(work, CONTROL_LOOP, task) });
     };
     run(program, 0);
-    hub_request(program, (sensor, controller), bytes); // put the reading
-    hub_request(program, (controller, controller), bytes); // get it
+    hub_request(program, sensor, controller, bytes); // put the reading
+    hub_request(program, controller, controller, bytes); // get it
     // Lock the log, unlock it, put the level.
-    (0..3).for_each(|_| hub_request(program, (sensor, logger), bytes));
+    (0..3).for_each(|_| hub_request(program, sensor, logger, bytes));
     run(program, 1);
-    hub_request(program, (controller, actuator), bytes); // put the command
-    hub_request(program, (actuator, actuator), bytes); // get it
+    hub_request(program, controller, actuator, bytes); // put the command
+    hub_request(program, actuator, actuator, bytes); // get it
     run(program, 2);
-    hub_request(program, (actuator, sensor), bytes); // put the applied value
-    hub_request(program, (sensor, sensor), bytes); // get it
-    hub_request(program, (actuator, logger), bytes); // put the drive
+    hub_request(program, actuator, sensor, bytes); // put the applied value
+    hub_request(program, sensor, sensor, bytes); // get it
+    hub_request(program, actuator, logger, bytes); // put the drive
     // Get the level and the drive, lock the log.
-    (0..3).for_each(|_| hub_request(program, (logger, logger), bytes));
+    (0..3).for_each(|_| hub_request(program, logger, logger, bytes));
     run(program, 3);
-    hub_request(program, (logger, logger), bytes); // unlock the log
+    hub_request(program, logger, logger, bytes); // unlock the log
 }
 
-/// A request of the task at `from` to a hub at `to`, and the reply.
-fn hub_request(program: &mut StaticProgram, (from, to): (u32, u32), bytes: usize) {
+/// Adds a request of the task at `from` to a hub at `to`, and the reply.
+fn hub_request(program: &mut StaticProgram, from: u32, to: u32, bytes: usize) {
     let kernel = || ProgramStep::Work { cycles: HUB_PACKET_CYCLES };
     if from != to {
-        program.push_message((from, to), bytes, (DATA, DATA));
+        program.push_message(from, to, bytes, DATA, DATA);
         program.push(to, kernel());
-        program.push_message((to, from), bytes, (DATA, DATA));
+        program.push_message(to, from, bytes, DATA, DATA);
     }
     program.push(from, kernel());
 }
 
-/// Even participants send first, so that no ring of senders comes about.
-fn stencil_round(program: &mut StaticProgram, (bytes, lines): (usize, u64), work: u64) {
+/// Adds one round of a stencil; even participants send first, to avoid a cycle of senders.
+fn stencil_round(program: &mut StaticProgram, bytes: usize, lines: u64, work: u64) {
     let participants = program.participants();
     for at in 0..participants {
         program.push(at, ProgramStep::Work { cycles: share(work, participants, at) });
     }
     for first in [0, 1] {
         for low in (first..participants.saturating_sub(1)).step_by(2) {
-            program.push_message((low, low + 1), bytes, (DATA + lines, DATA + 2 * lines));
-            program.push_message((low + 1, low), bytes, (DATA, DATA + 3 * lines));
+            program.push_message(low, low + 1, bytes, DATA + lines, DATA + 2 * lines);
+            program.push_message(low + 1, low, bytes, DATA, DATA + 3 * lines);
         }
     }
     (0..participants).for_each(|at| program.push(at, ProgramStep::Barrier));

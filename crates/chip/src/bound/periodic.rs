@@ -1,8 +1,8 @@
 //! Periodic flows of lines over the links of a chip.
 //!
-//! At each link of a flow's route the wait is that of [`flow::periodic_wait`]; by how much packets of another flow are
-//! late there follows from what they waited before. Routes of a mesh that are crossed dimension by dimension form no
-//! circle, so going over all flows again and again ends. The whole wait is never more than [`flow::paid_once`] says.
+//! The wait at each link of a flow's route is that of [`flow::periodic_wait`]; the jitter of other flows there follows
+//! from their earlier waits. Dimension-order routes of a mesh have no cycles, so the iteration over all flows
+//! terminates. The total wait is limited to that of [`flow::paid_once`].
 
 use super::NoBound;
 use super::flow::{self, PeriodicFlow};
@@ -17,23 +17,23 @@ pub struct LineFlow {
     pub from: CoreId,
     /// Core whose buffer is written.
     pub to: CoreId,
-    /// The least time between two lines.
+    /// Minimum time between two lines.
     pub period: Picoseconds,
 }
 
-/// Longest time of a flow's line, from its entry until its last flit has arrived.
+/// Maximum time of a flow's line, from its entry until its last flit has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowBound {
-    /// With no other flow.
+    /// Time without other flows.
     pub alone: Picoseconds,
-    /// Waiting at links.
+    /// Time of waiting at links.
     pub wait: Picoseconds,
 }
 
-/// The bounds of all flows, if links serve packets in the order of arrival.
+/// Returns the bounds of all flows, if links serve packets in the order of arrival.
 ///
 /// # Errors
-/// [`NoBound::Overload`]: a link is asked for all that it has, or more.
+/// [`NoBound::Overload`]: flows use the whole capacity of a link, or more.
 pub fn line_flows(chip: &Chip, preset: &Preset, flows: &[LineFlow]) -> Result<Vec<FlowBound>, NoBound> {
     let topology = chip.topology();
     let pace = chip.links().pace(preset.clocks());
@@ -45,7 +45,7 @@ pub fn line_flows(chip: &Chip, preset: &Preset, flows: &[LineFlow]) -> Result<Ve
     let routes: Vec<Vec<Link>> = flows.iter().map(route).collect();
     check_loads(topology, flows, &routes, hold)?;
     let periodic = |flow: usize, jitter| PeriodicFlow { hold, period: flows[flow].period, jitter };
-    // By flow and link of its route, what its packets have waited before at most.
+    // Maximum earlier wait of a packet, by flow and link of its route.
     let mut before: Vec<Vec<Picoseconds>> =
         routes.iter().map(|route| vec![Picoseconds::ZERO; route.len() + 1]).collect();
     loop {
@@ -77,7 +77,7 @@ pub fn line_flows(chip: &Chip, preset: &Preset, flows: &[LineFlow]) -> Result<Ve
             let met = |other: &usize| {
                 *other != number && routes[*other].iter().any(|link| routes[number].contains(link))
             };
-            // A packet of another flow may be as late as that flow's packets are anywhere.
+            // A packet of another flow may be delayed by the maximum of that flow anywhere.
             let late = |other: usize| periodic(other, before[other][routes[other].len()]);
             let others: Vec<PeriodicFlow> = (0..flows.len()).filter(met).map(late).collect();
             let by_link = before[number][routes[number].len()];

@@ -1,28 +1,27 @@
-//! The worst case of a static program: what each of its steps takes at most, added up along what waits for what.
+//! The worst case of a static program: the bounds of its steps, added up along their dependencies.
 //!
-//! Where a participant waits for a flag, it goes on after the later of two moments: two looks after the flag was
-//! written (one may just have missed it), or one look after it began to wait. Both are monotone in all that came
-//! before, so bounds of the parts give a bound of the whole. The order of the steps of two participants is fixed by the
-//! program; there are no races.
+//! A participant that waits for a flag continues at the later of two times: two polls after the flag was written (one
+//! may just have missed it), or one poll after the start of the wait. Both are monotone in all earlier times, so bounds
+//! of the parts give a bound of the whole. The program fixes the order of the steps of two participants, so there are
+//! no races.
 
 use super::access::{AccessBounds, DataIn, LinkOrder};
 use super::terms::{Term, Terms};
-use super::{Constants, Interference, NoBound, ProgramStep, StaticProgram};
+use super::{Interference, NoBound, Platform, ProgramStep, StaticProgram};
 use crate::bare::rcce::{LibraryCosts, line_chunks};
 use crate::bare::reduce::ADD_LINE_CYCLES;
 use crate::topology::CoreId;
-use crate::{Chip, Preset};
 
-/// The behaviour of cores that do not participate.
+/// Behaviour of cores that do not participate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// Nothing: they are idle or compute within their caches.
+    /// They are idle or compute within their caches.
     Idle,
-    /// Whatever they like: one access after the other, to any buffer and any memory.
+    /// They make arbitrary accesses, one after the other, to any buffer and any memory.
     Anything,
 }
 
-/// The longest that static programs take on one chip.
+/// Upper bounds of static programs on one chip.
 #[derive(Clone, Debug)]
 pub struct ProgramBounds {
     accesses: AccessBounds,
@@ -33,16 +32,19 @@ pub struct ProgramBounds {
 }
 
 impl ProgramBounds {
-    /// For one program, with the library that its messages are sent by.
+    /// Returns the bounds for one program with the library of its messages.
     ///
     /// # Errors
     /// Why there is no bound on this chip.
     pub fn new(
-        (chip, preset, constants): (&Chip, &Preset, Constants),
+        platform: Platform<'_>,
         program: &StaticProgram,
         library: LibraryCosts,
-        (others, order, data): (Others, LinkOrder, DataIn),
+        others: Others,
+        order: LinkOrder,
+        data: DataIn,
     ) -> Result<ProgramBounds, NoBound> {
+        let chip = platform.chip;
         let participants = program.participants();
         let line_bytes = chip.caches().line.0 as usize;
         let buffer = chip.buffer().ok_or(NoBound::Missing("buffer"))?.size.0 as usize / line_bytes;
@@ -57,20 +59,20 @@ impl ProgramBounds {
             (participants..chip.topology().cores())
                 .for_each(|core| interference.add_unrestricted(CoreId(core)));
         }
-        let accesses = AccessBounds::new((chip, preset, constants), interference, (order, data))?;
+        let accesses = AccessBounds::new(platform, interference, order, data)?;
         let chunk_lines = buffer as u32 - 2 * participants;
         Ok(ProgramBounds { accesses, library, participants, line_bytes, chunk_lines })
     }
 
-    /// The bounds of single accesses, beside the program and the other cores.
+    /// Returns the bounds of single accesses, under the load of the program and the other cores.
     pub fn accesses(&self) -> &AccessBounds {
         &self.accesses
     }
 
-    /// Returns the latest end of each participant, if all begin together.
+    /// Returns the latest end of each participant, if all start together.
     ///
     /// # Errors
-    /// [`NoBound::Stuck`]: some wait for each other.
+    /// [`NoBound::Stuck`]: some participants deadlock.
     pub fn ends(&self, program: &StaticProgram) -> Result<Vec<Terms>, NoBound> {
         let count = self.participants as usize;
         let mut run = Evaluation { clocks: vec![Terms::default(); count], next: vec![0; count] };
@@ -80,7 +82,7 @@ impl ProgramBounds {
         if waiting.is_empty() { Ok(run.clocks) } else { Err(NoBound::Stuck { waiting }) }
     }
 
-    /// The longest of them.
+    /// Returns the latest end of all participants.
     ///
     /// # Errors
     /// As [`ends`](Self::ends).
@@ -88,7 +90,7 @@ impl ProgramBounds {
         Ok(self.ends(program)?.into_iter().fold(Terms::default(), Terms::longer))
     }
 
-    /// Takes all steps that need nobody else, then one that needs others; false if there is none.
+    /// Takes all independent steps, then one that involves others; returns `false` if there is none.
     fn advance(&self, program: &StaticProgram, run: &mut Evaluation) -> bool {
         let mut moved = false;
         for at in 0..self.participants as usize {
@@ -100,9 +102,8 @@ impl ProgramBounds {
                         if self.is_receiving(program, run, at as u32, to, bytes) =>
                     {
                         let (from, to) = (at, to as usize);
-                        let begin = (run.clocks[from], run.clocks[to]);
                         (run.clocks[from], run.clocks[to]) =
-                            self.message((at as u32, to as u32), bytes, begin);
+                            self.message(at as u32, to as u32, bytes, run.clocks[from], run.clocks[to]);
                         run.next[to] += 1;
                         Terms::default()
                     }
@@ -140,7 +141,7 @@ impl ProgramBounds {
         true
     }
 
-    /// A write of a flag.
+    /// Returns the bound of a write of a flag.
     fn set_flag(&self, core: CoreId, of: CoreId) -> Terms {
         self.accesses.instructions(self.library.call) + self.accesses.write(core, of)
     }
@@ -174,13 +175,15 @@ impl ProgramBounds {
         self.accesses.instructions(if has_tail { self.library.tail } else { 0 })
     }
 
-    /// Returns the times at which sender and receiver of a message are done, from those at which they begin.
+    /// Returns the ends of a message for sender and receiver, from their starts.
     fn message(
         &self,
-        (from, to): (u32, u32),
+        from: u32,
+        to: u32,
         bytes: usize,
-        (mut sender, mut receiver): MessageTimes,
-    ) -> MessageTimes {
+        mut sender: Terms,
+        mut receiver: Terms,
+    ) -> (Terms, Terms) {
         let (from, to) = (CoreId(from), CoreId(to));
         for (_, lines) in line_chunks(bytes.div_ceil(self.line_bytes) as u32, self.chunk_lines) {
             sender += self.tail(bytes) + self.put(from, lines) + self.set_flag(from, to);
@@ -200,9 +203,10 @@ impl ProgramBounds {
         line.times(bytes.div_ceil(self.line_bytes) as u64)
     }
 
-    /// Returns the times at which the participants leave a barrier, from those at which they reach it.
+    /// Returns the times at which the participants leave a barrier, from the times at which they reach it.
     ///
-    /// The root's round may just have passed the last that comes: two rounds. Then it writes to one after the other.
+    /// The root's round may just have passed the last participant, so it takes two rounds. Then it writes to one after
+    /// the other.
     fn barrier(&self, begin: &[Terms]) -> Vec<Terms> {
         let root = CoreId(0);
         let members = || (1..self.participants).map(CoreId);
@@ -223,12 +227,9 @@ impl ProgramBounds {
     }
 }
 
-/// Times at which a sender and a receiver begin or end.
-type MessageTimes = (Terms, Terms);
-
 struct Evaluation {
     clocks: Vec<Terms>,
-    /// By participant, which step comes next.
+    /// Next step of each participant.
     next: Vec<usize>,
 }
 

@@ -10,20 +10,20 @@ pub enum Term {
     Work,
     /// Instructions of the library.
     Instructions,
-    /// Accesses to message buffers, with nothing in their way.
+    /// Accesses to message buffers without contention.
     Accesses,
     /// Waiting for links that others may use.
     Links,
     /// Waiting for buffers that others may access.
     Ports,
-    /// Private lines from caches and memory, its sharing with others included.
+    /// Private lines from caches and memory, including contention.
     Memory,
-    /// Looks at flags between a write and the look that sees it.
+    /// Polls of flags between a write and the poll that sees it.
     Polling,
 }
 
 impl Term {
-    /// All of them, in the order in which they are shown.
+    /// All terms, in the order of display.
     pub const ALL: [Term; 7] = [
         Term::Work,
         Term::Instructions,
@@ -34,7 +34,7 @@ impl Term {
         Term::Polling,
     ];
 
-    /// Returns the name of the term, for people.
+    /// Returns the name of the term, for display.
     pub const fn name(self) -> &'static str {
         match self {
             Term::Work => "work",
@@ -48,12 +48,12 @@ impl Term {
     }
 }
 
-/// A length of time, by what it consists of.
+/// A length of time, divided into terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms([u64; Term::ALL.len()]);
 
 impl Terms {
-    /// A time of one kind.
+    /// Makes a time of one kind.
     pub fn of(term: Term, time: Picoseconds) -> Terms {
         let mut terms = Terms::default();
         terms.0[term as usize] = time.0;
@@ -70,7 +70,7 @@ impl Terms {
         Picoseconds(self.0[term as usize])
     }
 
-    /// The longer one; the first, if they are equally long.
+    /// Returns the longer one; the first, if they are equal.
     #[must_use]
     pub fn longer(self, other: Terms) -> Terms {
         if other.total() > self.total() { other } else { self }
@@ -82,7 +82,7 @@ impl Terms {
         Terms(self.0.map(|part| part.saturating_mul(count)))
     }
 
-    /// The same time, all of it as one kind.
+    /// Returns the total time as one kind.
     #[must_use]
     pub(crate) fn all_as(self, term: Term) -> Terms {
         Terms::of(term, self.total())

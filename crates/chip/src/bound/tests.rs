@@ -1,5 +1,4 @@
-//! Golden bounds by hand, and bounds against the model: no run of a program takes longer than its bound, whatever the
-//! other cores do.
+//! Bounds by hand, and bounds against the model: no run of a program exceeds its bound, whatever the other cores do.
 
 use super::mutex::MutexBounds;
 use super::pattern::{ParallelPattern, PatternSize};
@@ -17,10 +16,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-/// The accesses alone, without instructions.
+/// No instructions, so that a bound covers the accesses alone.
 const NO_INSTRUCTIONS: LibraryCosts = LibraryCosts { call: 0, look: 0, line: 0, tail: 0, prefetches: false };
 
-/// The SCC, whose file is read once.
+/// Returns the SCC; its file is read once.
 fn scc() -> &'static Chip {
     static SCC: LazyLock<Chip> = LazyLock::new(|| Chip::find("scc").unwrap());
     &SCC
@@ -29,10 +28,12 @@ fn scc() -> &'static Chip {
 fn bounds(program: &StaticProgram, library: LibraryCosts, others: Others, data: DataIn) -> ProgramBounds {
     let chip = scc();
     ProgramBounds::new(
-        (chip, chip.default_preset(), Constants::AsWritten),
+        Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten },
         program,
         library,
-        (others, LinkOrder::Reserved, data),
+        others,
+        LinkOrder::Reserved,
+        data,
     )
     .unwrap()
 }
@@ -43,7 +44,7 @@ fn nanoseconds(text: f64) -> Picoseconds {
 
 fn message(bytes: usize, to: u32) -> StaticProgram {
     let mut program = StaticProgram::new(to + 1);
-    program.push_message((0, to), bytes, (0, 0));
+    program.push_message(0, to, bytes, 0, 0);
     program
 }
 
@@ -83,9 +84,9 @@ fn a_barrier_of_all_cores_by_hand() {
 fn a_barrier_of_all_cores_around_another_root_by_hand() {
     // The hops to core 16 are fewer: twice their reads, and the writes.
     let chip = scc();
-    let at = (chip, chip.default_preset(), Constants::AsWritten);
+    let at = Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten };
     let none = Interference::none(chip).unwrap();
-    let bounds = AccessBounds::new(at, none, (LinkOrder::Reserved, DataIn::FirstCache)).unwrap();
+    let bounds = AccessBounds::new(at, none, LinkOrder::Reserved, DataIn::FirstCache).unwrap();
     let others = || (0..48).filter(|core| *core != 16).map(CoreId);
     let reads: Picoseconds = others().map(|core| bounds.read(CoreId(16), core).total()).sum();
     let writes: Picoseconds = others().map(|core| bounds.write(CoreId(16), core).total()).sum();
@@ -94,15 +95,13 @@ fn a_barrier_of_all_cores_around_another_root_by_hand() {
 
 #[test]
 fn a_read_of_one_core_by_all_by_hand() {
-    // 46 reads core 0 over 8 hops, as all others do: 39 of them meet it, 47 share the buffer.
+    // Core 46 reads core 0 over 8 hops, and all others read it too: 39 of them share a link with it, 47 the buffer.
     let chip = scc();
     let mut readers = Interference::none(chip).unwrap();
     (0..48).for_each(|core| readers.add_read(CoreId(core), CoreId(0)));
-    let at = (chip, chip.default_preset(), Constants::AsWritten);
+    let at = Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten };
     let bound = |order| {
-        AccessBounds::new(at, readers.clone(), (order, DataIn::FirstCache))
-            .unwrap()
-            .read(CoreId(46), CoreId(0))
+        AccessBounds::new(at, readers.clone(), order, DataIn::FirstCache).unwrap().read(CoreId(46), CoreId(0))
     };
     let exact = bound(LinkOrder::Arrival);
     let parts = [Term::Accesses, Term::Links, Term::Ports].map(|term| exact.part(term));
@@ -124,7 +123,7 @@ fn three_lines_at_once_on_a_link_by_hand() {
 fn a_packet_that_meets_another_on_each_of_its_links_by_hand() {
     let chip = scc();
     let pace = chip.links().pace(chip.default_preset().clocks());
-    // Over both links; the others are at the first when it is, and at the second when it comes there.
+    // The last packet crosses both links; another one reaches each of them at the same time.
     let packet = |from, path: &[usize]| Packet { from: Picoseconds(from), path: path.to_vec(), flits: 3 };
     let arrived = arrivals(2, pace, &[packet(0, &[0]), packet(20_000, &[1]), packet(0, &[0, 1])]);
     assert_eq!(arrived[2], nanoseconds(43.75));
@@ -147,9 +146,10 @@ fn a_ring_of_blocking_sends_has_no_bound_and_says_who_waits() {
 fn a_program_that_does_not_fit_is_refused() {
     let chip = scc();
     let refused = |program: &StaticProgram| {
-        let at = (chip, chip.default_preset(), Constants::AsWritten);
-        let rest = (Others::Idle, LinkOrder::Reserved, DataIn::FirstCache);
-        ProgramBounds::new(at, program, LibraryCosts::RCCE, rest).unwrap_err().to_string()
+        let at = Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten };
+        let (others, order, data) = (Others::Idle, LinkOrder::Reserved, DataIn::FirstCache);
+        let bounds = ProgramBounds::new(at, program, LibraryCosts::RCCE, others, order, data);
+        bounds.unwrap_err().to_string()
     };
     assert_eq!(refused(&StaticProgram::new(49)), "49 participants; allowed: 1 to 48");
     let mut program = StaticProgram::new(2);
@@ -172,14 +172,14 @@ async fn disturb(core: BareCore, seed: u64, stop: Rc<Cell<bool>>) {
             0 => core.compute(next(200)).await,
             1 => _ = core.read_shared(crate::ControllerId(next(4) as u32), next(1 << 20)).await,
             2 => core.write_shared(crate::ControllerId(next(4) as u32), next(1 << 20), [1; 32]).await,
-            // Behind the flags and chunks of messages.
+            // Lines after the flags and chunks of messages.
             3..=5 => _ = core.read_line(of, 200 + next(56) as u32).await,
             _ => core.write_line(of, 255, [3; 32]).await,
         }
     }
 }
 
-/// Returns the time a program takes on the model, from the moment at which all begin until the last ends.
+/// Returns the time a program takes on the model, from the common start until the last core ends.
 fn measured(program: &StaticProgram, library: LibraryCosts, others: Option<u64>, lines: u64) -> Picoseconds {
     let chip = scc();
     let bare = BareChip::new(chip, chip.default_preset()).unwrap();
@@ -214,7 +214,7 @@ fn measured(program: &StaticProgram, library: LibraryCosts, others: Option<u64>,
     end.get() - start
 }
 
-/// The number of random cases, which `./test --long bounds` raises.
+/// Returns the number of random cases, which `./test --long bounds` raises.
 fn cases() -> u32 {
     std::env::var("ISLES_TEST_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(150)
 }
@@ -282,7 +282,7 @@ proptest! {
     }
 }
 
-/// The longest wait for a lock that each of the first cores takes a few times, with work in between.
+/// Returns the longest wait for a lock that each of the first cores takes a few times, with work in between.
 fn longest_wait(participants: u32, hold: u64, seed: u64, others: bool) -> Picoseconds {
     let chip = scc();
     let bare = BareChip::new(chip, chip.default_preset()).unwrap();
@@ -326,15 +326,15 @@ proptest! {
         participants in 1..49_u32, hold in 0..5_000_u64, seed: u64, others: bool
     ) {
         let chip = scc();
-        let at = (chip, chip.default_preset(), Constants::AsWritten);
+        let at = Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten };
         let beside = if others { Others::Anything } else { Others::Idle };
         let bounds =
-            MutexBounds::new(at, (participants, LibraryCosts::RCCE), (beside, LinkOrder::Reserved)).unwrap();
+            MutexBounds::new(at, participants, LibraryCosts::RCCE, beside, LinkOrder::Reserved).unwrap();
         let (bound, waited) = (bounds.wait(hold).total(), longest_wait(participants, hold, seed, others));
         prop_assert!(waited <= bound, "{participants} hold for {hold}: {waited} > {bound}");
     }
 
-    /// Flows with any offsets, whose packets come as often as they may or later.
+    /// Flows with any offsets, whose packets arrive at intervals of the period or more.
     #[test]
     fn no_line_of_a_periodic_flow_takes_longer_than_its_bound(
         ends in prop::collection::vec((0..48_u32, 0..48_u32, 60..900_u64, 0..900_u64), 1..12), delays: u64
@@ -385,9 +385,10 @@ fn bounds_grow_with_size_participants_and_errors() {
     let chip = scc();
     let bound = |constants, others, size: PatternSize| {
         let program = ParallelPattern::Farm.program(size, 32);
-        let at = (chip, chip.default_preset(), constants);
-        let rest = (others, LinkOrder::Reserved, DataIn::SecondCache);
-        ProgramBounds::new(at, &program, LibraryCosts::RCCE, rest).unwrap().longest(&program).unwrap().total()
+        let at = Platform { chip, preset: chip.default_preset(), constants };
+        let (order, data) = (LinkOrder::Reserved, DataIn::SecondCache);
+        let bounds = ProgramBounds::new(at, &program, LibraryCosts::RCCE, others, order, data);
+        bounds.unwrap().longest(&program).unwrap().total()
     };
     let size = PatternSize { participants: 8, bytes: 100, work: 0, items: 1 };
     let first = bound(Constants::AsWritten, Others::Idle, size);

@@ -1,10 +1,10 @@
-//! What the copies of a long message meet in the caches of a core that sends and receives such again and again.
+//! Cache misses of copying long messages, for a core that sends and receives them repeatedly.
 //!
-//! A message lies in private memory: who sends it loads its lines there, who receives it stores them there. Which of
-//! them are in a cache depends on all that the core did before, and nobody says that; so a message is taken as one of
-//! many that are alike and lie in one stretch of memory, as in the ping-pongs that were measured (RCCE and iRCCE on the
-//! SCC). Here such a core plays a few rounds with its caches, line by line, and what it meets in the last one is
-//! counted. Invariant: nothing but sizes decides, so it is counted once for each size.
+//! A message is in private memory, from which the sender loads its lines, and to which the receiver stores them. Their
+//! cache hits depend on the earlier accesses of the core, which are unknown; so a message is assumed to be one of many
+//! equal ones in the same memory, as in the measured ping-pongs (RCCE and iRCCE on the SCC). This file simulates a few
+//! rounds of such a core's caches, line by line, and counts the misses of the last round. Invariant: only sizes matter,
+//! so each size is simulated once.
 
 use super::{Hierarchy, Level};
 use crate::chip::Caches;
@@ -12,42 +12,42 @@ use crate::quantity::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Way in which received lines are stored.
+/// Method of storing received lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StorePolicy {
-    /// A line is loaded before it is written, so that the first cache takes its words (iRCCE).
+    /// A line is loaded before it is written, so that its words go to the first-level cache (iRCCE).
     Prefetching,
-    /// Words are written to where their line is (RCCE).
+    /// Words are written to the level that holds their line (RCCE).
     Storing,
 }
 
-/// Accesses of one side of a copy that go beyond the first cache, for each 65,536 lines copied.
+/// First-level misses of one side of a copy, per 65,536 copied lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissCounts {
-    /// Lines of the second cache.
+    /// Lines from the second-level cache.
     pub second: u32,
-    /// Lines of memory.
+    /// Lines from memory.
     pub memory: u32,
-    /// Lines that are written back to memory.
+    /// Lines written back to memory.
     pub back: u32,
 }
 
-/// Both sides of the copies of messages of one length.
+/// Misses of both sides of copies of messages of one length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyMisses {
-    /// Loads of who sends.
+    /// Loads of the sender.
     pub loaded: MissCounts,
-    /// Loads of who receives, with [`StorePolicy::Prefetching`]; else stores.
+    /// Loads of the receiver with [`StorePolicy::Prefetching`], otherwise its stores.
     pub stored: MissCounts,
 }
 
-/// Rounds before the one that counts: then it goes on as it goes.
+/// Warm-up rounds before the counted one.
 const WARM: u32 = 2;
 
-/// Counts made in this process: every run asks for the same few sizes.
+/// Cache of the results in this process, because every run needs the same few sizes.
 static COUNTED: Mutex<BTreeMap<Sizes, CopyMisses>> = Mutex::new(BTreeMap::new());
 
-/// All that decides: bytes of a line and of both caches, lines of a message and of the buffer, and the copy.
+/// Key of a result: bytes of a line and of both caches, lines of a message and of the buffer, and the store policy.
 type Sizes = ([u64; 5], StorePolicy);
 
 impl MissCounts {
@@ -67,7 +67,7 @@ impl MissCounts {
 }
 
 impl CopyMisses {
-    /// Counts for messages of `lines` lines that go through a buffer of up to `buffer` lines at a time.
+    /// Returns the misses for messages of `lines` lines that pass a buffer of up to `buffer` lines at a time.
     pub fn of(caches: &Caches, lines: u64, buffer: u64, copy: StorePolicy) -> CopyMisses {
         let size = |cache: Option<Bytes>| cache.map_or(0, |cache| cache.0);
         let sizes = ([caches.line.0, size(caches.first), size(caches.second), lines, buffer], copy);
@@ -80,13 +80,13 @@ impl CopyMisses {
         let mut round = CopyMisses::default();
         for _ in 0..=WARM {
             round = CopyMisses::default();
-            (0..lines).for_each(|line| round.receive(&mut caches, (line, buffer.max(1)), copy));
+            (0..lines).for_each(|line| round.receive(&mut caches, line, buffer.max(1), copy));
             (0..lines).for_each(|line| round.load(&mut caches, line));
         }
         CopyMisses { loaded: round.loaded.of_lines(lines), stored: round.stored.of_lines(lines) }
     }
 
-    fn receive(&mut self, caches: &mut Hierarchy, (line, buffer): (u64, u64), copy: StorePolicy) {
+    fn receive(&mut self, caches: &mut Hierarchy, line: u64, buffer: u64, copy: StorePolicy) {
         if line.is_multiple_of(buffer) {
             caches.invalidate_buffers();
         }
@@ -128,7 +128,7 @@ mod tests {
             assert_eq!(round(1, copy).loaded, MissCounts::default());
             assert_eq!(round(1, StorePolicy::Prefetching).stored, MissCounts::default());
         }
-        // 16 KiB and lines of the buffer do not fit together.
+        // 16 KiB and the lines of the buffer do not fit together.
         let CopyMisses { loaded, stored } = round(16, StorePolicy::Prefetching);
         assert!(loaded.second + stored.second > ALL / 4, "{loaded:?} {stored:?}");
         assert_eq!(loaded.memory + stored.memory, 0);
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(near.loaded.memory + near.loaded.back, 0);
         let far = round(1_024, StorePolicy::Prefetching);
         assert!(far.loaded.memory > ALL * 9 / 10 && far.stored.memory > ALL * 9 / 10, "{far:?}");
-        // What was stored goes back once.
+        // Stored lines are written back once.
         let back = far.loaded.back + far.stored.back;
         assert!((ALL * 9 / 10..=ALL).contains(&back), "{far:?}");
     }
@@ -150,7 +150,7 @@ mod tests {
     fn stores_without_a_load_go_to_where_the_lines_are() {
         let CopyMisses { loaded, stored } = round(64, StorePolicy::Storing);
         assert_eq!((loaded.second, loaded.memory + stored.memory), (ALL, 0));
-        // But for those that were sent last.
+        // Except for those sent last.
         assert!((ALL * 3 / 4..ALL).contains(&stored.second), "{stored:?}");
         let far = round(1_024, StorePolicy::Storing).stored;
         assert!(far.memory > ALL / 2 && far.back == 0, "{far:?}");

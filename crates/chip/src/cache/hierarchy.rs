@@ -1,8 +1,8 @@
-//! The two caches of one core, and what an access to its private memory meets there.
+//! The two caches of one core, and the hits and misses of accesses to its private memory.
 //!
-//! Says where a line is found and what must be written back for it; what that costs is the matter of others. Pages lie
-//! anywhere in the memory, as an operating system hands them out, so the second cache meets them in no order. Reads
-//! take lines in, writes do not. Lines of message buffers pass the first cache too and take room there until they are
+//! It returns the level of each hit and the number of write-backs, without costs. Pages are scattered over memory, as
+//! an operating system allocates them, so they map to random sets of the second-level cache. Reads allocate lines,
+//! writes do not. Lines of message buffers pass through the first-level cache too, and occupy it until they are
 //! invalidated.
 
 use super::Cache;
@@ -12,23 +12,23 @@ use crate::quantity::Bytes;
 /// Bytes of a page.
 const PAGE_BYTES: u64 = 4_096;
 
-/// Pages that a memory has: 320 MiB.
+/// Number of pages of a memory: 320 MiB.
 const PAGES: u64 = 81_920;
 
 /// Lines of message buffers count from here on.
 const BUFFERS: u64 = 1 << 40;
 
-/// Most lines that are forgotten one by one; with more, it is faster to look at all.
+/// Maximum number of lines that are invalidated one by one; with more, a scan of the cache is faster.
 const PASSED_MAX: usize = 64;
 
 /// Level at which an access finds its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// In the first cache.
+    /// The first-level cache.
     First,
-    /// In the second.
+    /// The second-level cache.
     Second,
-    /// Behind the controller.
+    /// Memory.
     Memory,
 }
 
@@ -37,7 +37,7 @@ pub enum Level {
 pub struct Access {
     /// Level at which the line was found.
     pub level: Level,
-    /// Lines to be written back to memory for it.
+    /// Number of lines written back to memory for it.
     pub written_back: u32,
 }
 
@@ -47,14 +47,14 @@ pub struct Hierarchy {
     first: Cache,
     second: Cache,
     page_lines: u64,
-    /// Lines of message buffers that the first cache may hold, unless there were too many to note.
+    /// Lines of message buffers that the first-level cache may hold, unless there are too many to list.
     passed: Vec<u64>,
-    /// Seed of the core, which decides the location of its pages.
+    /// Seed of the locations of the core's pages.
     seed: u64,
 }
 
 impl Hierarchy {
-    /// Empty caches of a core; its pages lie where `seed` says.
+    /// Makes the empty caches of a core; `seed` determines the locations of its pages.
     pub fn new(caches: &Caches, seed: u64) -> Hierarchy {
         let lines = |size: Option<Bytes>| size.map_or(0, |size| size.0 / caches.line.0) as usize;
         Hierarchy {
@@ -66,7 +66,7 @@ impl Hierarchy {
         }
     }
 
-    /// Returns the location of a line behind its page.
+    /// Returns the physical line of a line.
     fn place(&self, line: u64) -> u64 {
         let page = (line / self.page_lines).wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ self.seed.wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -74,7 +74,7 @@ impl Hierarchy {
         (page ^ (page >> 32)) % PAGES * self.page_lines + line % self.page_lines
     }
 
-    /// A read of a line, which both caches then hold.
+    /// Reads a line, which both caches then hold.
     pub fn read(&mut self, line: u64) -> Access {
         let line = self.place(line);
         if self.first.has(line) {
@@ -88,14 +88,14 @@ impl Hierarchy {
         Access { level: Level::Memory, written_back }
     }
 
-    /// Takes a line into the first cache; how many lines go to memory for it.
+    /// Allocates a line in the first-level cache; returns the number of lines written back to memory.
     fn make_room(&mut self, line: u64) -> u32 {
         let gone = self.first.fill(line);
         let gone = gone.filter(|gone| gone.dirty && gone.line < BUFFERS);
         gone.map_or(0, |gone| u32::from(!self.second.write(gone.line)))
     }
 
-    /// A write of a line, which goes to where the line is: no cache takes a line in for it.
+    /// Writes a line at the level that holds it, without allocating.
     pub fn write(&mut self, line: u64) -> Access {
         let line = self.place(line);
         let level = if self.first.write(line) {
@@ -108,7 +108,8 @@ impl Hierarchy {
         Access { level, written_back: 0 }
     }
 
-    /// A line of a message buffer passes the first cache; how many lines go to memory for it.
+    /// Passes a line of a message buffer through the first-level cache; returns the number of lines written back to
+    /// memory.
     pub fn pass(&mut self, buffer: u32, line: u32) -> u32 {
         let line = BUFFERS + (u64::from(buffer) << 16) + u64::from(line);
         if self.passed.len() < PASSED_MAX && self.passed.last() != Some(&line) {
@@ -142,7 +143,7 @@ mod tests {
         Hierarchy::new(&caches, 0)
     }
 
-    /// Returns the number of a second pass's reads that find their line at each level, if `lines` lines are read.
+    /// Returns the number of hits at each level in a second pass over `lines` lines.
     fn second_pass(lines: u64) -> [usize; 3] {
         let mut caches = caches();
         (0..lines).for_each(|line| _ = caches.read(line));

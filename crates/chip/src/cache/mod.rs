@@ -1,8 +1,8 @@
-//! Which lines a cache holds.
+//! The tags of a cache.
 //!
-//! Tags only: what a line holds is kept elsewhere, or nowhere where memory has one user. Sets of four ways with the
-//! tree of three bits that approximates the least recently used one, as in the P54C. Invariant: a line is in at most
-//! one way. Both caches of a core are `hierarchy`, and what long messages meet there `copy_misses`.
+//! The contents of lines are kept elsewhere, or not at all for memory of one user. Sets have four ways with tree
+//! pseudo-LRU replacement (three bits), as in the P54C. `hierarchy` has both caches of a core, and `copy_misses` the
+//! misses of long messages. Invariant: a line is in at most one way.
 
 mod copy_misses;
 mod hierarchy;
@@ -25,7 +25,7 @@ pub struct Way {
 #[derive(Clone, Copy, Debug, Default)]
 struct Set {
     ways: [Option<Way>; WAYS],
-    /// The half not used last, and in each half the way not used last.
+    /// The less recently used half, and in each half the less recently used way.
     tree: [bool; 3],
 }
 
@@ -70,7 +70,7 @@ impl Cache {
         at.inspect(|&at| set.touch(at)).is_some()
     }
 
-    /// Notes a write to a line; false if the cache does not hold it.
+    /// Marks a line as dirty; returns `false` if the cache does not hold it.
     pub fn write(&mut self, line: u64) -> bool {
         let found = self.set(line).find(line).map(|(_, way)| way.dirty = true);
         found.is_some() && self.has(line)
@@ -82,7 +82,7 @@ impl Cache {
         set.ways.iter().flatten().any(|way| way.line == line)
     }
 
-    /// Takes the line in; the line that had to go, if one.
+    /// Allocates the line; returns the evicted line, if any.
     pub fn fill(&mut self, line: u64) -> Option<Way> {
         if self.has(line) {
             return None;
@@ -94,13 +94,13 @@ impl Cache {
         gone
     }
 
-    /// Forgets a line, written or not.
+    /// Drops a line, dirty or not.
     pub fn forget(&mut self, line: u64) {
         let set = self.set(line);
         set.ways.iter_mut().filter(|way| way.is_some_and(|way| way.line == line)).for_each(|way| *way = None);
     }
 
-    /// Forgets all lines from `first` on, written or not.
+    /// Drops all lines from `first` on, dirty or not.
     pub(crate) fn discard_from(&mut self, first: u64) {
         for way in self.sets.iter_mut().flat_map(|set| &mut set.ways) {
             if way.is_some_and(|way| way.line >= first) {

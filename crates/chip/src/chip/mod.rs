@@ -1,10 +1,9 @@
-//! A chip: what its file says, checked, and what can be chosen of it.
+//! A chip: the checked content of its file, and the choices of a run.
 //!
-//! A [`Chip`] can only come out of a file, and only out of one without a fault: holding one proves that every tile has
-//! a controller, every rate that a core may run at has a voltage in every table, and every name that is referred to has
-//! a meaning. Each choice of a clock setting, a power model or a table of voltages makes another chip. It does not read
-//! files, and knows nothing of a run. Invariants: a chip never changes; chips that differ have other fingerprints, and
-//! a choice of what is there already changes nothing.
+//! A [`Chip`] comes only from a file without errors: holding one proves that every tile has a controller, every allowed
+//! rate of a core has a voltage in every table, and every reference is resolved. Choosing a preset, a power model or a
+//! voltage table makes another chip. This file knows nothing of a run. Invariants: a chip is immutable; different chips
+//! have different fingerprints, and choosing the present setting changes nothing.
 
 mod parts;
 
@@ -21,7 +20,7 @@ use crate::topology::Topology;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A chip, out of its file.
+/// A chip, read from its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chip {
     pub(crate) name: String,
@@ -39,10 +38,10 @@ pub struct Chip {
     pub(crate) domains: Domains,
     pub(crate) presets: Vec<Preset>,
     pub(crate) default_preset: usize,
-    /// The default of its file.
+    /// The default preset of its file.
     pub(crate) own_preset: usize,
     pub(crate) voltages: Vec<VoltageTable>,
-    /// The table by which all power models reckon, if that is not each one's own.
+    /// The voltage table chosen for all power models, if it is not each one's own.
     pub(crate) chosen_voltages: Option<String>,
     pub(crate) power: Vec<PowerModel>,
     pub(crate) mesh_power: Option<MeshPower>,
@@ -55,12 +54,12 @@ pub struct Chip {
 }
 
 impl Chip {
-    /// The name by which it was asked for.
+    /// Returns the name under which the chip was requested.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the description of the chip, in a line.
+    /// Returns the description of the chip in one line.
     pub fn title(&self) -> &str {
         &self.title
     }
@@ -70,12 +69,12 @@ impl Chip {
         &self.core_kind
     }
 
-    /// Returns the layout of its cores.
+    /// Returns the topology.
     pub const fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// Lines and caches.
+    /// Returns the line size and the caches.
     pub const fn caches(&self) -> &Caches {
         &self.caches
     }
@@ -85,12 +84,12 @@ impl Chip {
         &self.operations
     }
 
-    /// The message buffer of each core, if it has one.
+    /// Returns the message buffer of each core, if there are any.
     pub const fn buffer(&self) -> Option<&MessageBuffer> {
         self.buffer.as_ref()
     }
 
-    /// The memory behind the controllers.
+    /// Returns the memory behind the controllers.
     pub const fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -100,12 +99,12 @@ impl Chip {
         &self.links
     }
 
-    /// The server of files, if there is one.
+    /// Returns the file server, if there is one.
     pub const fn files(&self) -> Option<&FileServer> {
         self.files.as_ref()
     }
 
-    /// The interrupt controller, if it has one.
+    /// Returns the interrupt controller, if there is one.
     pub const fn interrupts(&self) -> Option<&Interrupts> {
         self.interrupts.as_ref()
     }
@@ -115,38 +114,38 @@ impl Chip {
         self.dividers.as_ref()
     }
 
-    /// The settings of the clocks, in the order of the file; at least one.
+    /// Returns the presets of the clocks, in the order of the file; at least one.
     pub fn presets(&self) -> &[Preset] {
         &self.presets
     }
 
-    /// The first line that a preset moves faster than links carry it.
+    /// Returns the first line access that a preset makes faster than the links allow.
     pub fn too_fast_line(&self, preset: &Preset) -> Option<TooFastLine> {
         TooFastLine::of(self, preset)
     }
 
-    /// A setting of the clocks by its name.
+    /// Returns a preset by its name.
     pub fn preset(&self, name: &str) -> Option<&Preset> {
         self.presets.iter().find(|preset| preset.name == name)
     }
 
-    /// The setting that a run has without a word.
+    /// Returns the preset that a run uses by default.
     pub fn default_preset(&self) -> &Preset {
         &self.presets[self.default_preset]
     }
 
-    /// The setting that its file has as the default, whatever was chosen: power models are taken as measured with the
-    /// mesh at its clock.
+    /// Returns the default preset of the chip file, regardless of the choice: power models are taken as measured with
+    /// the mesh at its clock.
     pub fn own_preset(&self) -> &Preset {
         &self.presets[self.own_preset]
     }
 
-    /// The voltage tables, in the order of the file.
+    /// Returns the voltage tables, in the order of the file.
     pub fn voltages(&self) -> &[VoltageTable] {
         &self.voltages
     }
 
-    /// A voltage table by its name.
+    /// Returns a voltage table by its name.
     pub fn voltage_table(&self, name: &str) -> Option<&VoltageTable> {
         self.voltages.iter().find(|table| table.name == name)
     }
@@ -156,7 +155,7 @@ impl Chip {
         &self.power
     }
 
-    /// A power model by its name.
+    /// Returns a power model by its name.
     pub fn power_model(&self, name: &str) -> Option<&PowerModel> {
         self.power.iter().find(|model| model.name == name)
     }
@@ -166,7 +165,7 @@ impl Chip {
         self.mesh_power.as_ref()
     }
 
-    /// Every constant as it was written, with source and error, in the order of the file.
+    /// Returns every constant as written, with source and error, in the order of the file.
     pub fn constants(&self) -> &[Constant] {
         &self.constants
     }
@@ -183,13 +182,13 @@ impl Chip {
 }
 
 impl Chip {
-    /// Returns a number made of the text of its file and of the chosen options: different chips have different ones,
-    /// for all practical purposes.
+    /// Returns a digest of the file's text and the chosen options, which for all practical purposes identifies the
+    /// chip.
     pub fn fingerprint(&self) -> u128 {
         self.fingerprint
     }
 
-    /// Returns the same chip with this preset as [`Chip::default_preset`]; `None` if its file has no such preset.
+    /// Returns the chip with this preset as [`Chip::default_preset`]; `None` if its file has no such preset.
     pub fn with_preset(mut self, name: &str) -> Option<Chip> {
         let chosen = self.presets.iter().position(|preset| preset.name == name)?;
         if chosen != self.default_preset {
@@ -199,8 +198,8 @@ impl Chip {
         Some(self)
     }
 
-    /// Returns the same chip with this power model as the first, by which energy and caps are computed; `None` if its
-    /// file has no such model.
+    /// Returns the chip with this power model as the first, which determines energy and caps; `None` if its file has no
+    /// such model.
     pub fn with_power_model(mut self, name: &str) -> Option<Chip> {
         let chosen = self.power.iter().position(|model| model.name == name)?;
         if chosen > 0 {
@@ -210,7 +209,7 @@ impl Chip {
         Some(self)
     }
 
-    /// Returns the same chip with this voltage table for all power models instead of the one that each was fitted with;
+    /// Returns the chip with this voltage table for all power models, instead of the one that each was fitted with;
     /// `None` if its file has no such table.
     pub fn with_voltages(mut self, name: &str) -> Option<Chip> {
         self.voltage_table(name)?;
@@ -222,13 +221,13 @@ impl Chip {
         Some(self)
     }
 
-    /// The voltage table that was chosen for all power models, if that changed one of them.
+    /// Returns the voltage table chosen for all power models, if that changed one of them.
     pub fn chosen_voltages(&self) -> Option<&str> {
         self.chosen_voltages.as_deref()
     }
 }
 
-/// FNV-1a with 128 bits, from `start` on.
+/// Continues a 128-bit FNV-1a digest from `start`.
 pub(crate) fn digest(start: u128, text: &str) -> u128 {
     let prime = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     text.bytes().fold(start, |hash: u128, byte| (hash ^ u128::from(byte)).wrapping_mul(prime))

@@ -1,9 +1,8 @@
 //! The parts of a chip: caches, buffers and controllers, links, clocks and domains, interrupts, times of operations.
 //!
-//! Each says what is there and how it is arranged; how it stands in a file is in `file`, and who waits for whom in the
-//! kernel. Invariants: every tile has a controller, and every controller stands at a tile; a block of tiles divides the
-//! chip without a rest, so every tile is in one domain of each kind; no rate comes out of a divider that is not
-//! allowed; a packet fills whole flits; a time is an integer, and one too long to count is the longest there is.
+//! Their file format is in `file`, contention in the kernel. Invariants: every tile has a controller, and every
+//! controller is at a tile; blocks of tiles divide the chip without a remainder, so every tile is in one domain of each
+//! kind; only allowed dividers yield rates; a packet fills whole flits; times are integers and saturate.
 
 use super::Chip;
 use crate::cost::{Access, Clocks, Cost, HopCost, Mode, TimingTable};
@@ -16,19 +15,19 @@ use std::ops::RangeInclusive;
 /// Clock source of the cores, and its allowed divisors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dividers {
-    /// Rate that is divided.
+    /// Undivided rate.
     pub source: Rate,
     /// Allowed divisors.
     pub allowed: RangeInclusive<u32>,
 }
 
 impl Dividers {
-    /// The rate with this divider, if it is allowed.
+    /// Returns the rate with this divider, if it is allowed.
     pub fn rate(&self, divider: u32) -> Option<Rate> {
         if self.allowed.contains(&divider) { self.source.divided_by(divider) } else { None }
     }
 
-    /// The divider that gives this rate, if one does.
+    /// Returns the divider with this rate, if there is one.
     pub fn divider(&self, rate: Rate) -> Option<u32> {
         let cycles = |hertz: u64, divider: u32| u128::from(hertz) * u128::from(divider);
         let of = cycles(self.source.hertz(), rate.divider());
@@ -37,7 +36,7 @@ impl Dividers {
         self.allowed.contains(&divider).then_some(divider)
     }
 
-    /// All rates, fastest first.
+    /// Returns all rates, fastest first.
     pub fn rates(&self) -> impl Iterator<Item = Rate> {
         self.allowed.clone().filter_map(|divider| self.rate(divider))
     }
@@ -51,7 +50,7 @@ pub struct FrequencyDomainId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VoltageDomainId(pub u32);
 
-/// Equal blocks of tiles that share a clock, and those that share a supply.
+/// Sizes of the blocks of tiles that share a clock or a supply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domains {
     /// The size of a block with one clock.
@@ -61,7 +60,7 @@ pub struct Domains {
 }
 
 impl Chip {
-    /// The blocks of tiles that share clocks and supplies.
+    /// Returns the blocks of tiles that share clocks and supplies.
     pub const fn domains(&self) -> &Domains {
         &self.domains
     }
@@ -76,66 +75,66 @@ impl Chip {
         blocks(&self.topology, self.domains.voltage)
     }
 
-    /// The frequency domain of a tile.
+    /// Returns the frequency domain of a tile.
     pub fn frequency_domain(&self, tile: TileId) -> FrequencyDomainId {
         FrequencyDomainId(block(&self.topology, self.domains.frequency, tile))
     }
 
-    /// The voltage domain of a tile; on the SCC, `x/2 + 3·(y/2)` as RCCE counts.
+    /// Returns the voltage domain of a tile; on the SCC, `x/2 + 3·(y/2)` as RCCE counts.
     pub fn voltage_domain(&self, tile: TileId) -> VoltageDomainId {
         VoltageDomainId(block(&self.topology, self.domains.voltage, tile))
     }
 }
 
-/// Returns the number of blocks of that size in the chip.
+/// Returns the number of blocks of `size` in the chip.
 fn blocks(topology: &Topology, size: Coordinates) -> u32 {
     [0, 1, 2].map(|axis| topology.extent()[axis] / size[axis]).into_iter().product()
 }
 
-/// The block of that size that a tile is in.
+/// Returns the block of `size` that contains a tile.
 fn block(topology: &Topology, size: Coordinates, tile: TileId) -> u32 {
     let (at, extent) = (topology.coordinates(tile), topology.extent());
     let [x, y, z] = [0, 1, 2].map(|axis| at[axis] / size[axis]);
     (z * (extent[1] / size[1]) + y) * (extent[0] / size[0]) + x
 }
 
-/// The interrupt controller: all requests go through one port.
+/// The interrupt controller, whose requests all pass one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupts {
-    /// The tile that the port is at.
+    /// Tile of the port.
     pub tile: TileId,
     /// Number of targets that the port serves at once without one waiting for another.
     pub targets_free: u32,
-    /// Most targets of one request.
+    /// Maximum number of targets of one request.
     pub targets_max: u32,
 }
 
 impl Interrupts {
-    /// Returns the delay of an interrupt that passes the port after `passing`, where each target takes `each`: a few
-    /// are through before the first one of them arrives.
+    /// Returns the delay of an interrupt that passes the port after `passing`, where each target takes `each`. A few
+    /// targets have passed before the first interrupt arrives.
     pub fn late(&self, passing: Picoseconds, each: Picoseconds) -> Picoseconds {
         Picoseconds(passing.0.saturating_sub(each.0.saturating_mul(u64::from(self.targets_free))))
     }
 }
 
-/// File server behind all cores: a disk, and the memory that keeps all that was read or written.
+/// The file server: a disk, and memory that caches everything read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileServer {
-    /// Until the first byte of a file comes from the disk.
+    /// Time until the first byte of a file comes from the disk.
     pub cold_latency: Cost,
     /// Time of the server for each KiB after that, which all cores share.
     pub cold_kib: Cost,
-    /// The same of one that is in the server's memory.
+    /// Time until the first byte of a file in the server's memory.
     pub warm_latency: Cost,
-    /// Time of the server for each KiB after that.
+    /// Time of the server for each KiB of such a file.
     pub warm_kib: Cost,
-    /// Time of the calling core for each KiB, whatever others do: blocks of a network file system come one after the
-    /// other. Zero if the file does not state it.
+    /// Time of the calling core for each KiB, without contention: blocks of a network file system arrive one after the
+    /// other. Zero if the chip file has none.
     pub core_kib: Cost,
 }
 
 impl TimingTable<HopCost> {
-    /// Returns the time from the raising of an interrupt of `targets` targets at once to the arrival at the last.
+    /// Returns the time from raising an interrupt of `targets` targets to its arrival at the last one.
     pub fn interrupt(&self, targets: u32, port: &Interrupts) -> Option<Picoseconds> {
         let each = self.interrupt_more.unwrap_or_default().over(0);
         let passing = Picoseconds(each.0.saturating_mul(u64::from(targets)));
@@ -148,11 +147,11 @@ impl TimingTable<HopCost> {
 pub struct LinkTraits {
     /// The unit of transfer.
     pub flit: Bytes,
-    /// Time that a link is busy with one flit.
+    /// Time for which a flit occupies a link.
     pub flit_time: Cost,
     /// Time of a packet's head from one router to the next.
     pub head: Cost,
-    /// The most that a packet carries.
+    /// Maximum payload of a packet.
     pub payload_max: Bytes,
     /// Bytes of a packet besides its payload.
     pub overhead: Bytes,
@@ -166,7 +165,7 @@ impl LinkTraits {
         (bytes + self.overhead.0).div_ceil(self.flit.0)
     }
 
-    /// Returns the speed of packets at these clocks.
+    /// Returns the timing of packets at these clocks.
     pub fn pace(&self, clocks: &Clocks) -> LinkTiming {
         let length = |cost: &Cost| cost.at(clocks).over(0);
         LinkTiming {
@@ -181,34 +180,34 @@ impl LinkTraits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ControllerId(pub u32);
 
-/// Lines and the caches of one core; a cache that is not there is absent.
+/// Line size and caches of a core; `None` for a missing cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caches {
     /// The unit of transfer between memories.
     pub line: Bytes,
-    /// The first cache for data.
+    /// The first-level data cache.
     pub first: Option<Bytes>,
-    /// The first cache for instructions.
+    /// The first-level instruction cache.
     pub instructions: Option<Bytes>,
-    /// The second cache.
+    /// The second-level cache.
     pub second: Option<Bytes>,
 }
 
-/// Memory on the tiles that all cores may read and write.
+/// On-tile memory that all cores may access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageBuffer {
     /// Size for each core.
     pub size: Bytes,
     /// Test-and-set registers of each core.
     pub registers: u32,
-    /// Number of cores that may read from the buffer of one tile at once before they slow each other down; `None` if
-    /// any number may.
+    /// Number of cores that can read from the buffer of one tile at once without slowing each other down; `None` for
+    /// any number.
     pub readers_free: Option<u32>,
 }
 
 impl MessageBuffer {
-    /// Returns the time that an access to one line keeps the buffer of a tile busy, if reading one in the core's own
-    /// takes `read`.
+    /// Returns the time for which an access to one line occupies the buffer of a tile, if `read` is the time of a local
+    /// read.
     pub fn port_time(&self, read: Picoseconds) -> Picoseconds {
         self.readers_free.map_or(Picoseconds::ZERO, |readers| Picoseconds(read.0 / u64::from(readers)))
     }
@@ -219,7 +218,7 @@ impl MessageBuffer {
 pub(crate) enum Controllers {
     /// Each tile has its own.
     EachTile,
-    /// They stand at these tiles; the second list says which one each tile uses.
+    /// Controllers at these tiles; the second list has the controller of each tile.
     At(Vec<TileId>, Vec<ControllerId>),
 }
 
@@ -227,9 +226,9 @@ pub(crate) enum Controllers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
     pub(crate) controllers: Controllers,
-    /// Number of cores that may read from one controller at once before they slow each other down.
+    /// Number of cores that can read from one controller at once without slowing each other down.
     pub readers_free: u32,
-    /// Private memory of each core, if the file states it.
+    /// Private memory of each core, if the chip file has it.
     pub per_core: Option<Bytes>,
 }
 
@@ -247,7 +246,7 @@ impl Chip {
         }
     }
 
-    /// The tile that a controller of this chip is at.
+    /// Returns the tile of a controller.
     pub fn controller_tile(&self, controller: ControllerId) -> TileId {
         match &self.memory.controllers {
             Controllers::EachTile => TileId(controller.0),
@@ -255,7 +254,7 @@ impl Chip {
         }
     }
 
-    /// The controller that the private memory of a tile's cores is behind.
+    /// Returns the controller of the private memory of a tile's cores.
     pub fn controller_of(&self, tile: TileId) -> ControllerId {
         match &self.memory.controllers {
             Controllers::EachTile => ControllerId(tile.0),
@@ -263,14 +262,14 @@ impl Chip {
         }
     }
 
-    /// Hops from a core to the controller of its private memory.
+    /// Returns the hops from a core to the controller of its private memory.
     pub fn hops_to_memory(&self, core: CoreId) -> u32 {
         let tile = self.topology.tile_of(core);
         self.topology.hops(tile, self.controller_tile(self.controller_of(tile)))
     }
 }
 
-/// Setting of the clocks, with the times measured at it.
+/// A setting of the clocks, with the times measured at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preset {
     pub(crate) name: String,
@@ -279,34 +278,34 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// The name in the file.
+    /// Returns the name in the file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The clocks.
+    /// Returns the clocks.
     pub const fn clocks(&self) -> &Clocks {
         &self.clocks
     }
 
-    /// The costs as the file has them.
+    /// Returns the costs as the file has them.
     pub const fn costs(&self) -> &TimingTable<Cost> {
         &self.costs
     }
 
-    /// The times at this preset's clocks.
+    /// Returns the times at this preset's clocks.
     pub fn times(&self) -> TimingTable<HopCost> {
         self.costs.at(&self.clocks)
     }
 
-    /// The times with the acting core at another rate; mesh and memory stay.
+    /// Returns the times with another rate of the acting core; mesh and memory are unchanged.
     pub fn times_at(&self, core: Rate) -> TimingTable<HopCost> {
         self.costs.at(&self.clocks.with_core(core))
     }
 }
 
-/// A line that a preset moves faster than links carry it: its cost and what the file says of links contradict each
-/// other, and the model takes the cost.
+/// A line access that a preset makes faster than the links allow. Its cost contradicts the link parameters of the file,
+/// and the model uses the cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooFastLine {
     preset: String,
@@ -317,7 +316,7 @@ pub struct TooFastLine {
 }
 
 impl TooFastLine {
-    /// The first mode and least number of hops of which that is so, on the way of the data of a read.
+    /// Returns the first mode, with the smallest number of hops, for which a read is faster than its data can travel.
     pub(super) fn of(chip: &Chip, preset: &Preset) -> Option<TooFastLine> {
         let (links, times) = (chip.links(), preset.times());
         let pace = links.pace(preset.clocks());
@@ -364,13 +363,13 @@ impl TimingTable<HopCost> {
         self.access(mode).map(|access: &Access<HopCost>| access.gap.over(hops))
     }
 
-    /// Returns the time a core is busy with beginning a write, if there is such memory.
+    /// Returns the time of a core for issuing a write, if there is such memory.
     pub fn issue(&self, mode: Mode) -> Option<Picoseconds> {
         self.access(mode).map(|access| access.issue.over(0))
     }
 
-    /// Returns the time of a software flush of `lines` lines of the second cache: line by line, or all at once if that
-    /// is shorter.
+    /// Returns the time of a software flush of `lines` lines of the second-level cache: line by line, or of the whole
+    /// cache if that is shorter.
     pub fn flush(&self, lines: u32) -> Option<Picoseconds> {
         let each = self.flush_line?.over(0).0.saturating_mul(u64::from(lines));
         let by_line = self.flush_start?.over(0).saturating_add(Picoseconds(each));

@@ -1,11 +1,10 @@
-//! A heat map of a run: each direction of each link and each memory controller in the colour of how much of the time
-//! it was taken, and each tile filled up to how much of the time its cores were busy.
+//! A heat map of a run: link directions and memory controllers coloured by utilisation, and tiles filled by the busy
+//! fraction of their cores.
 //!
-//! As the drawing of the chip, hand-written SVG without script or reference. It takes shares and knows not where
-//! they come from. Invariant: a colour means the same share in every map, so that maps can be compared, and a mesh that
-//! is idle looks idle.
+//! As the drawing of the chip, it is SVG without scripts or external references. Invariant: a colour means the same
+//! utilisation in every map, so that maps are comparable, and an idle mesh looks idle.
 
-use super::svg::{MARGIN, PITCH, SIDE, TILES_MAX, escape, middle, stub, switch};
+use super::svg::{MARGIN, PITCH, Pixel, SIDE, TILES_MAX, escape, middle, stub, switch};
 use super::{TooLarge, cores};
 use crate::chip::Chip;
 use crate::topology::{Link, LinkEnd, Port, Shape, TileId};
@@ -14,13 +13,13 @@ use std::fmt::Write;
 /// Half the distance between the two directions of a link.
 const APART: f64 = 9.0;
 
-/// The side of a tile: smaller than in the drawing of the chip, so that more of the links is seen.
+/// Side of a tile: smaller than in the drawing of the chip, so that more of the links is visible.
 const TILE: u32 = SIDE * 4 / 5;
 
-/// Classes of utilisation: the share at which each ends, in percent, and its colour.
+/// Classes of utilisation: upper bound in per cent, and colour.
 ///
-/// They are finer below, because a link that carries nothing but single lines is full long before it always passes
-/// flits.
+/// Low classes are finer, because a link that carries only single lines is saturated long before its utilisation is
+/// high.
 const CLASSES: [(f64, &str); 7] = [
     (0.1, "#fffbe6"),
     (1.0, "#fff0b3"),
@@ -39,31 +38,31 @@ const STYLE: &str = "<style>text{font:15px sans-serif;text-anchor:middle;fill:#2
 .frame{stroke:#444;fill:none}.link{stroke:#777;stroke-width:0.7}.mark{fill:#444}.marked{fill:#fff;font-size:13px}\
 </style>\n";
 
-/// One directed link, and how much of the time it was taken.
+/// A directed link with its utilisation.
 #[derive(Clone, Debug)]
 pub struct LinkHeat {
     /// The link.
     pub link: Link,
-    /// The share of the time that it was taken, from 0 to 1.
+    /// Utilisation, from 0 to 1.
     pub share: f64,
     /// Text shown under the pointer.
     pub about: String,
 }
 
-/// One tile, and how much of the time its cores were busy.
+/// A tile with the busy fraction of its cores.
 #[derive(Clone, Debug)]
 pub struct TileHeat {
     /// The tile.
     pub tile: TileId,
-    /// The mean share of its cores, from 0 to 1; `None` if nothing ran on any of them.
+    /// Mean busy fraction of its cores, from 0 to 1; `None` if nothing ran on them.
     pub share: Option<f64>,
     /// Text shown under the pointer.
     pub about: String,
-    /// The share of the time that the memory controller at this tile was taken, if there is one.
+    /// Utilisation of the memory controller at this tile, if there is one.
     pub controller: Option<f64>,
 }
 
-/// Checks that `chip` can be drawn with its links in colours; meant to be called before a long run.
+/// Checks that the heat map of `chip` can be drawn; call it before a long run.
 ///
 /// # Errors
 /// [`TooLarge`]: the picture would be unreadable.
@@ -71,10 +70,10 @@ pub fn check_heat(chip: &Chip) -> Result<(), TooLarge> {
     TooLarge::check(chip, TILES_MAX)
 }
 
-/// The chip with its links in colours and its tiles filled; `caption` stands below its title.
+/// Draws the heat map of a chip; `caption` is the line below its title.
 ///
 /// # Errors
-/// [`TooLarge`]: nobody could read it.
+/// [`TooLarge`]: the picture would be unreadable.
 pub fn heat(chip: &Chip, caption: &str, links: &[LinkHeat], tiles: &[TileHeat]) -> Result<String, TooLarge> {
     check_heat(chip)?;
     let [columns, rows, levels] = chip.topology().extent();
@@ -100,7 +99,7 @@ pub fn heat(chip: &Chip, caption: &str, links: &[LinkHeat], tiles: &[TileHeat]) 
     Ok(out)
 }
 
-/// An arrow beside that of the other direction; the traffic keeps to the right.
+/// Draws the arrow of a link, to the right of the arrow of the other direction.
 fn draw_link(chip: &Chip, heat: &LinkHeat, out: &mut String) {
     let Some((from, to)) = ends(chip, heat.link) else { return };
     let _ = writeln!(
@@ -112,15 +111,26 @@ fn draw_link(chip: &Chip, heat: &LinkHeat, out: &mut String) {
     );
 }
 
-type Point = (f64, f64);
+/// Corner or end of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Vertex {
+    x: f64,
+    y: f64,
+}
 
-/// The corners of an arrow to the right of the line from one point to another.
-fn arrow((x1, y1): Point, (x2, y2): Point) -> String {
+impl From<Pixel> for Vertex {
+    fn from(pixel: Pixel) -> Vertex {
+        Vertex { x: f64::from(pixel.x), y: f64::from(pixel.y) }
+    }
+}
+
+/// Returns the corners of an arrow to the right of the line from one point to another.
+fn arrow(from: Vertex, to: Vertex) -> String {
     const HALF_SHAFT: f64 = 3.6;
     const HALF_HEAD: f64 = 7.6;
     const HEAD: f64 = 13.0;
-    let length = (x2 - x1).hypot(y2 - y1).max(1.0);
-    let (along_x, along_y) = ((x2 - x1) / length, (y2 - y1) / length);
+    let length = (to.x - from.x).hypot(to.y - from.y).max(1.0);
+    let (along_x, along_y) = ((to.x - from.x) / length, (to.y - from.y) / length);
     let corners = [
         (0.0, -HALF_SHAFT),
         (length - HEAD, -HALF_SHAFT),
@@ -130,17 +140,19 @@ fn arrow((x1, y1): Point, (x2, y2): Point) -> String {
         (length - HEAD, HALF_SHAFT),
         (0.0, HALF_SHAFT),
     ];
-    let point = |(far, offset): Point| {
+    let point = |(far, offset): (f64, f64)| {
         let offset = offset + APART;
-        format!("{:.1},{:.1}", x1 + along_x * far - along_y * offset, y1 + along_y * far + along_x * offset)
+        let x = from.x + along_x * far - along_y * offset;
+        let y = from.y + along_y * far + along_x * offset;
+        format!("{x:.1},{y:.1}")
     };
     corners.map(point).join(" ")
 }
 
-/// Returns the ends of a drawn link: between the edges of tiles, to the switch, or a short way over the end of a torus.
-fn ends(chip: &Chip, link: Link) -> Option<(Point, Point)> {
+/// Returns the ends of a drawn link: between the edges of tiles, to the switch, or a stub for a wraparound link.
+fn ends(chip: &Chip, link: Link) -> Option<(Vertex, Vertex)> {
     let own = middle(chip, link.tile);
-    let below = |(x, y): (u32, u32)| (x, y + PITCH * 5 / 8);
+    let below = |pixel: Pixel| Pixel { y: pixel.y + PITCH * 5 / 8, ..pixel };
     let (from, to, is_tile) = match (link.port, chip.topology().ends(link)?) {
         (Port::Out, _) => (own, below(own), [true, false]),
         (Port::In, _) => (below(own), own, [false, true]),
@@ -154,31 +166,31 @@ fn ends(chip: &Chip, link: Link) -> Option<(Point, Point)> {
         }
         (_, (_, LinkEnd::Switch)) => return None,
     };
-    let point = |(x, y): (u32, u32)| (f64::from(x), f64::from(y));
-    let edge = |from: Point, to: Point, is_tile| if is_tile { towards(from, to) } else { from };
-    let (from, to) = (point(from), point(to));
+    let edge = |from: Vertex, to: Vertex, is_tile| if is_tile { towards(from, to) } else { from };
+    let (from, to) = (Vertex::from(from), Vertex::from(to));
     Some((edge(from, to, is_tile[0]), edge(to, from, is_tile[1])))
 }
 
-/// The point at the edge of the tile around `middle` from where the way to `other` begins.
-fn towards(middle: Point, other: Point) -> Point {
-    let (x, y) = (other.0 - middle.0, other.1 - middle.1);
+/// Returns the point on the edge of the tile around `middle` in the direction of `other`.
+fn towards(middle: Vertex, other: Vertex) -> Vertex {
+    let (x, y) = (other.x - middle.x, other.y - middle.y);
     let scale = f64::from(TILE / 2) / x.abs().max(y.abs()).max(1.0);
-    (middle.0 + x * scale, middle.1 + y * scale)
+    Vertex { x: middle.x + x * scale, y: middle.y + y * scale }
 }
 
-/// The mirror image of [`stub`], for the links towards smaller coordinates.
-fn outwards(port: Port, (x, y): (u32, u32)) -> (u32, u32) {
+/// Returns the mirror image of [`stub`], for the links towards smaller coordinates.
+fn outwards(port: Port, middle: Pixel) -> Pixel {
+    let Pixel { x, y } = middle;
     match port {
-        Port::South => (x, y + PITCH / 2),
-        Port::West => (x.saturating_sub(PITCH / 2), y),
-        _ => (x.saturating_sub(PITCH / 2), y + PITCH / 2),
+        Port::South => Pixel { x, y: y + PITCH / 2 },
+        Port::West => Pixel { x: x.saturating_sub(PITCH / 2), y },
+        _ => Pixel { x: x.saturating_sub(PITCH / 2), y: y + PITCH / 2 },
     }
 }
 
-/// A tile with its cores, filled from below up to its share.
+/// Draws a tile with its cores, filled from below up to its busy fraction.
 fn draw_tile(chip: &Chip, heat: &TileHeat, out: &mut String) {
-    let (x, y) = middle(chip, heat.tile);
+    let Pixel { x, y } = middle(chip, heat.tile);
     let (left, top) = (x - TILE / 2, y - TILE / 2);
     let share = heat.share.unwrap_or(0.0).clamp(0.0, 1.0);
     let filled = f64::from(TILE) * share;
@@ -208,7 +220,7 @@ fn draw_tile(chip: &Chip, heat: &TileHeat, out: &mut String) {
     }
 }
 
-/// The side of a memory controller, at the corner of its tile.
+/// Side of a memory controller, drawn at the corner of its tile.
 const CONTROLLER: u32 = 16;
 
 /// Height of the legend.
@@ -254,7 +266,7 @@ fn legend(links: &[LinkHeat], tiles: &[TileHeat], top: u32, out: &mut String) {
     line(MARGIN + 34, y + 26, "the run in which these did more than wait (\u{2013}: no place there)", out);
 }
 
-/// A share in percent, with the digits that tell small ones apart.
+/// Formats a fraction in per cent, with enough digits for small ones.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
@@ -265,7 +277,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// The colour of a share from 0 to 1.
+/// Returns the colour of a utilisation from 0 to 1.
 fn colour(share: f64) -> &'static str {
     if share <= 0.0 {
         return UNUSED;
@@ -311,7 +323,7 @@ mod tests {
         );
     }
 
-    /// The lines of the arrows.
+    /// Returns the lines of the arrows.
     fn arrows(svg: &str) -> impl Iterator<Item = &str> {
         svg.lines().filter(|line| line.starts_with("<polygon "))
     }
@@ -344,15 +356,15 @@ mod tests {
     #[test]
     fn an_arrow_points_where_its_link_leads_and_keeps_to_the_right() {
         let tip = |from, to| arrow(from, to).split(' ').nth(3).map(str::to_owned);
-        assert_eq!(tip((0.0, 0.0), (50.0, 0.0)).as_deref(), Some("50.0,9.0"));
-        assert_eq!(tip((50.0, 0.0), (0.0, 0.0)).as_deref(), Some("0.0,-9.0"));
+        assert_eq!(tip(Vertex { x: 0.0, y: 0.0 }, Vertex { x: 50.0, y: 0.0 }).as_deref(), Some("50.0,9.0"));
+        assert_eq!(tip(Vertex { x: 50.0, y: 0.0 }, Vertex { x: 0.0, y: 0.0 }).as_deref(), Some("0.0,-9.0"));
         let (chip, _) = map("scc", |_| 0.0, |_| None);
         let east = ends(&chip, Link { tile: TileId(0), port: Port::East }).unwrap();
         let west = ends(&chip, Link { tile: TileId(1), port: Port::West }).unwrap();
         assert_eq!((east.0, east.1), (west.1, west.0));
-        assert!(east.0.0 < east.1.0 && east.0.1 == east.1.1, "{east:?}");
+        assert!(east.0.x < east.1.x && east.0.y == east.1.y, "{east:?}");
         let north = ends(&chip, Link { tile: TileId(0), port: Port::North }).unwrap();
-        assert!(north.1.1 < north.0.1, "{north:?}");
+        assert!(north.1.y < north.0.y, "{north:?}");
     }
 
     #[test]

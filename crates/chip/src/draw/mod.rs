@@ -1,7 +1,7 @@
 //! Drawings of a chip: for the terminal and as SVG.
 //!
-//! Both show the same: tiles with their core numbers, the links between them, which voltage domain each tile is in,
-//! which controller it uses and where controllers and interrupt port are. They are text in memory; nothing is written.
+//! Both show tiles with their core numbers, the links between them, the voltage domain and controller of each tile, and
+//! the positions of controllers and interrupt port. They return text; nothing is written to files.
 
 mod heat;
 mod svg;
@@ -15,17 +15,17 @@ use crate::chip::{Chip, ControllerId};
 use crate::topology::{Coordinates, TileId};
 use std::fmt;
 
-/// The drawing of a chip would be too large to be looked at.
+/// The drawing of a chip would be too large to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
     /// Columns, rows and levels of the chip.
     pub tiles: Coordinates,
-    /// The most columns, rows and levels that are drawn.
+    /// Maximum numbers of columns, rows and levels.
     pub allowed: Coordinates,
 }
 
 impl TooLarge {
-    /// A chip that may be drawn, or why not.
+    /// Checks that the chip is not larger than `allowed`.
     fn check(chip: &Chip, allowed: Coordinates) -> Result<(), Self> {
         let tiles = chip.topology().extent();
         let small = tiles.iter().zip(allowed).all(|(has, allowed)| *has <= allowed);
@@ -43,7 +43,7 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// The numbers of a tile's cores, short.
+/// Returns the numbers of a tile's cores in short form.
 fn cores(chip: &Chip, tile: TileId) -> String {
     let cores: Vec<String> = chip.topology().cores_of(tile).map(|core| core.to_string()).collect();
     match cores.as_slice() {
@@ -52,7 +52,7 @@ fn cores(chip: &Chip, tile: TileId) -> String {
     }
 }
 
-/// The controllers at a tile, if those of this chip stand at some tiles only.
+/// Returns the controllers at a tile; none if every tile has one.
 fn controllers_at(chip: &Chip, tile: TileId) -> Vec<ControllerId> {
     if chip.has_memory_at_each_tile() {
         return Vec::new();
@@ -76,7 +76,7 @@ mod tests {
         let count = |word: &str| words.iter().filter(|other| **other == word).count();
         assert!((0..48).all(|core| count(&core.to_string()) >= 1), "{text}");
         assert!((0..6).all(|domain| count(&format!("V{domain}")) == 4), "{text}");
-        // Six tiles that use it, one that it stands at.
+        // Six tiles that use it, and one that it is at.
         assert!((0..4).all(|controller| count(&format!("M{controller}")) == 7), "{text}");
         assert!(text.lines().all(|line| line.len() <= 80 && line.trim_end() == line), "{text}");
     }

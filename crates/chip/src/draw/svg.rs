@@ -1,22 +1,22 @@
 //! The chip as SVG: tiles in the colour of their voltage domain, links, controllers, interrupt port.
 //!
-//! Hand-written elements, no script and no reference to anything outside, so that the file opens everywhere and
-//! can be put on a page. Links that close a torus are short ends at its rim.
+//! It has no scripts and no external references, so that the file opens everywhere and can be embedded. Wraparound
+//! links of a torus are stubs at its edge.
 
 use super::{TooLarge, controllers_at, cores};
 use crate::chip::Chip;
 use crate::topology::{Coordinates, LinkEnd, Port, Shape, TileId};
 use std::fmt::Write;
 
-/// The most columns, rows and levels that are drawn.
+/// Maximum numbers of columns, rows and levels.
 pub(super) const TILES_MAX: Coordinates = [64, 64, 8];
 
-/// From one tile to the next, and the side of a tile; in the units of the picture.
+/// Distance of tiles, and side of a tile, in units of the picture.
 pub(super) const PITCH: u32 = 110;
 pub(super) const SIDE: u32 = 80;
 pub(super) const MARGIN: u32 = 60;
 
-/// Fills of the voltage domains, taken in turn; dark text can be read on all of them.
+/// Fills of the voltage domains, used in turn; dark text is readable on all of them.
 const FILLS: [&str; 8] =
     ["#cfe3f7", "#fde2c4", "#d5f0d0", "#f6d5de", "#e4dbf5", "#fbf3c0", "#cdeff0", "#e6e0d6"];
 
@@ -24,10 +24,10 @@ const STYLE: &str = "<style>text{font:13px sans-serif;text-anchor:middle;fill:#2
 .small{font-size:11px;fill:#555}.tile{stroke:#444}.link{stroke:#888;stroke-width:3}.mark{fill:#444}\
 .marked{fill:#fff;font-size:11px}</style>\n";
 
-/// The chip as a picture.
+/// Draws the chip as SVG.
 ///
 /// # Errors
-/// [`TooLarge`]: nobody could read it.
+/// [`TooLarge`]: the picture would be unreadable.
 pub fn svg(chip: &Chip) -> Result<String, TooLarge> {
     TooLarge::check(chip, TILES_MAX)?;
     let [columns, rows, levels] = chip.topology().extent();
@@ -45,35 +45,49 @@ pub fn svg(chip: &Chip) -> Result<String, TooLarge> {
     Ok(out)
 }
 
-/// The middle of a tile; larger y is further up, levels lie side by side.
-pub(super) fn middle(chip: &Chip, tile: TileId) -> (u32, u32) {
-    let [columns, rows, _] = chip.topology().extent();
-    let [x, y, z] = chip.topology().coordinates(tile);
-    (MARGIN + (z * columns + x) * PITCH + PITCH / 2, MARGIN + (rows - 1 - y) * PITCH + PITCH / 2)
+/// Point of a drawing, from its upper left corner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pixel {
+    pub(super) x: u32,
+    pub(super) y: u32,
 }
 
-/// One line for the two directions of each link.
+/// Returns the middle of a tile; larger y is further up, levels are side by side.
+pub(super) fn middle(chip: &Chip, tile: TileId) -> Pixel {
+    let [columns, rows, _] = chip.topology().extent();
+    let [x, y, z] = chip.topology().coordinates(tile);
+    Pixel {
+        x: MARGIN + (z * columns + x) * PITCH + PITCH / 2,
+        y: MARGIN + (rows - 1 - y) * PITCH + PITCH / 2,
+    }
+}
+
+/// Draws one line for both directions of each link.
 fn links(chip: &Chip, out: &mut String) {
     let topology = chip.topology();
     for link in topology.links() {
-        let ((x1, y1), (x2, y2)) = match (link.port, topology.ends(link)) {
+        let (from, to) = match (link.port, topology.ends(link)) {
             (Port::Out, _) => {
-                let (x, y) = middle(chip, link.tile);
-                ((x, y), (x, y + PITCH * 3 / 4))
+                let from = middle(chip, link.tile);
+                (from, Pixel { y: from.y + PITCH * 3 / 4, ..from })
             }
             (Port::East | Port::North | Port::Up, Some((_, LinkEnd::Tile(next)))) => {
                 let (from, to) = (middle(chip, link.tile), middle(chip, next));
-                // Over the ends of a torus the line is a short way out of the tile.
+                // A wraparound link of a torus is a stub.
                 if next < link.tile { (from, stub(link.port, from)) } else { (from, to) }
             }
             _ => continue,
         };
-        let _ = writeln!(out, "<line class=\"link\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
+        let _ = writeln!(
+            out,
+            "<line class=\"link\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>",
+            from.x, from.y, to.x, to.y
+        );
     }
     switch(chip, out);
 }
 
-/// The switch of a crossbar, below its tiles; nothing on another chip.
+/// Draws the switch of a crossbar below its tiles; nothing for other chips.
 pub(super) fn switch(chip: &Chip, out: &mut String) {
     let topology = chip.topology();
     if topology.shape() != Shape::Crossbar {
@@ -86,17 +100,18 @@ pub(super) fn switch(chip: &Chip, out: &mut String) {
         writeln!(out, "<text class=\"marked\" x=\"{}\" y=\"{}\">switch</text>", MARGIN + width / 2, y + 14);
 }
 
-/// Returns the end of a link's line over the end of a torus.
-pub(super) fn stub(port: Port, (x, y): (u32, u32)) -> (u32, u32) {
+/// Returns the end of the stub of a wraparound link.
+pub(super) fn stub(port: Port, middle: Pixel) -> Pixel {
+    let Pixel { x, y } = middle;
     match port {
-        Port::North => (x, y.saturating_sub(PITCH / 2)),
-        Port::East => (x + PITCH / 2, y),
-        _ => (x + PITCH / 2, y.saturating_sub(PITCH / 2)),
+        Port::North => Pixel { x, y: y.saturating_sub(PITCH / 2) },
+        Port::East => Pixel { x: x + PITCH / 2, y },
+        _ => Pixel { x: x + PITCH / 2, y: y.saturating_sub(PITCH / 2) },
     }
 }
 
 fn draw_tile(chip: &Chip, tile: TileId, out: &mut String) {
-    let (x, y) = middle(chip, tile);
+    let Pixel { x, y } = middle(chip, tile);
     let (left, top) = (x - SIDE / 2, y - SIDE / 2);
     let (voltage, controller) = (chip.voltage_domain(tile).0, chip.controller_of(tile).0);
     let fill = FILLS[voltage as usize % FILLS.len()];
@@ -123,7 +138,7 @@ fn draw_tile(chip: &Chip, tile: TileId, out: &mut String) {
     out.push_str("</g>\n");
 }
 
-/// A text as it may stand in SVG; what controls a terminal, or is no letter of XML, becomes a space.
+/// Escapes a text for SVG; control characters, and characters not allowed in XML, become spaces.
 pub(super) fn escape(text: &str) -> String {
     let character = |c: char| match c {
         '<' => "&lt;".to_owned(),

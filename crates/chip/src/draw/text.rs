@@ -1,6 +1,6 @@
-//! The chip in letters: a drawing for the terminal, and its constants in lines.
+//! The chip as text: a drawing for the terminal, and its constants.
 //!
-//! The drawing is for terminals of 80 columns with the letters of ASCII; larger chips are described and not drawn.
+//! The drawing is ASCII for terminals of 80 columns; larger chips are only described.
 
 use super::{TooLarge, controllers_at, cores};
 use crate::chip::{Chip, Preset};
@@ -10,7 +10,7 @@ use crate::quantity::Rate;
 use crate::topology::{Coordinates, Shape, TileId};
 use std::fmt::Write;
 
-/// The most columns, rows and levels that are drawn.
+/// Maximum numbers of columns, rows and levels.
 const TILES_MAX: Coordinates = [8, 16, 4];
 
 /// Returns a summary of the chip, in a few lines.
@@ -47,8 +47,8 @@ pub fn summary(chip: &Chip) -> String {
     out
 }
 
-/// Returns the power of the chip by each model, with all cores at the rate of a preset: the models disagree, so all are
-/// listed.
+/// Returns the power of the chip by each model, with all cores at the rate of a preset. All models are listed, because
+/// they disagree.
 pub fn powers(chip: &Chip) -> String {
     let mut rates: Vec<Rate> = chip.presets().iter().map(|preset| preset.clocks().core).collect();
     rates.sort();
@@ -73,13 +73,13 @@ pub fn powers(chip: &Chip) -> String {
     out
 }
 
-/// Names with commas between them.
+/// Joins names with commas.
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     if names.is_empty() { "none".to_owned() } else { printable(&names.join(", ")) }
 }
 
-/// The tiles as boxes joined by their links, the first at the lower left.
+/// Draws the tiles as boxes with their links, the first at the lower left.
 ///
 /// # Errors
 /// [`TooLarge`]: the boxes would not fit.
@@ -108,7 +108,7 @@ fn domains(chip: &Chip, tile: TileId) -> String {
     format!("V{} M{}", chip.voltage_domain(tile).0, chip.controller_of(tile).0)
 }
 
-/// One row of boxes: a rim with the controllers at the tile, the cores, the domains, a rim.
+/// Draws one row of boxes: a border with the controllers at the tile, the cores, the domains, a border.
 fn boxes(chip: &Chip, row: u32, level: u32, width: usize) -> String {
     let topology = chip.topology();
     let [columns, ..] = topology.extent();
@@ -162,7 +162,7 @@ fn legend(chip: &Chip) -> String {
     out + "\n"
 }
 
-/// All constants in the order of the file, section by section, and the sources.
+/// Lists all constants in the order of the file, section by section, and the sources.
 pub fn constants(chip: &Chip) -> String {
     let mut out = String::new();
     let mut section = None;
@@ -187,7 +187,7 @@ fn line(key: &str, constant: &Constant) -> String {
     printable(&format!("  {key:<21} {value:<40} {error:<9} [{source}]{note}")).trim_end().to_owned() + "\n"
 }
 
-/// A word of a file without what would control the terminal.
+/// Replaces the control characters of a text by spaces.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,32 +1,32 @@
-//! Constants of a chip in the place of those of its file, as somebody asks for them: `KEY=VALUE; KEY=VALUE`.
+//! Overrides of a chip's constants, given as `KEY=VALUE; KEY=VALUE`.
 //!
-//! A key is that of `isles chip show`; one of a preset may leave out which, and is then of the preset in question. The
-//! value is put into the text of the file and that is read again, so a changed chip is checked as any other. But the
-//! clocks of mesh and memory are set after that: what was measured as a time at the clock of the file takes as many of
-//! its cycles. Invariant: what is refused names the constant, what was asked for and what is allowed.
+//! Keys are those of `isles chip show`; a key of a preset may omit its name, and then applies to the given preset. The
+//! value is put into the text of the file, which is read again, so a changed chip is checked as any other. The clocks
+//! of mesh and memory are set after that: a time measured at the file's clock keeps its number of cycles. Invariant: an
+//! error names the constant, the requested value and what is allowed.
 
 use super::{Constant, unit};
 use crate::chip::{Chip, Preset, digest};
 use crate::cost::Clocks;
 use crate::quantity::Rate;
 
-/// Key that stands for a line's time at a controller in presets that do not state it.
+/// Key that replaces a line's time at a controller in presets that lack it.
 const MEMORY_READERS: &str = "memory.readers_free";
 
-/// Change that a chip does not allow.
+/// An invalid change of a chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeError {
-    /// Change that was asked for: a key with its value, or a text without one.
+    /// The requested change: a key with its value, or a text without one.
     pub asked: String,
     /// Allowed values.
     pub allowed: String,
 }
 
 impl Chip {
-    /// The same chip with other constants; `preset` is where keys of presets are looked for, else in the default one.
+    /// Returns the chip with other constants; keys without a preset apply to `preset`, or to the default one.
     ///
     /// # Errors
-    /// There is no such constant, or it cannot have this value; one is set twice; a text that is not empty sets none.
+    /// A constant does not exist, has an invalid value or is set twice; or a text that is not empty sets none.
     pub fn with_constants(&self, changes: &str, preset: Option<&str>) -> Result<Chip, ChangeError> {
         let preset = preset.unwrap_or_else(|| self.default_preset().name());
         let mut chip = self.clone();
@@ -39,15 +39,15 @@ impl Chip {
         for change in each {
             let refused = |allowed| ChangeError { asked: change.to_owned(), allowed };
             let (key, value) = change.split_once('=').ok_or_else(|| refused("KEY=VALUE".to_owned()))?;
-            let said = (key.trim(), value.trim());
-            let path = self.constant(said.0, preset).map(|constant| &constant.path);
+            let (key, value) = (key.trim(), value.trim());
+            let path = self.constant(key, preset).map(|constant| &constant.path);
             if path.is_some_and(|path| named.contains(&path)) {
-                return Err(refused(format!("each constant once; {} is repeated", said.0)));
+                return Err(refused(format!("each constant once; {key} is repeated")));
             }
             named.extend(path);
-            match chip.clock(said, preset) {
+            match chip.clock(key, value, preset) {
                 Some(clock) => clocks.push((change, clock.map_err(refused)?)),
-                None => chip = chip.with_constant(said, preset).map_err(refused)?,
+                None => chip = chip.with_constant(key, value, preset).map_err(refused)?,
             }
         }
         for (change, (preset, clock, rate)) in clocks {
@@ -58,11 +58,12 @@ impl Chip {
         Ok(chip)
     }
 
-    /// The clock of mesh or memory that is meant: of which preset, which, and its rate or what is allowed; none if the
-    /// key is that of another constant.
+    /// Returns the mesh or memory clock that a key names, with its preset and its rate or error; `None` if the key
+    /// names another constant.
     fn clock(
         &self,
-        (key, value): (&str, &str),
+        key: &str,
+        value: &str,
         preset: &str,
     ) -> Option<Result<(usize, &'static str, Rate), String>> {
         let path = &self.constant(key, preset)?.path;
@@ -83,7 +84,7 @@ impl Chip {
     }
 
     /// Returns the chip with one constant changed; otherwise the error is the text of the allowed values.
-    fn with_constant(&self, (key, value): (&str, &str), preset: &str) -> Result<Chip, String> {
+    fn with_constant(&self, key: &str, value: &str, preset: &str) -> Result<Chip, String> {
         let constant = self.constant(key, preset).ok_or_else(|| self.similar_keys(key))?;
         let has_line = |preset: &Preset| preset.times().controller_line.is_some();
         if constant.path == MEMORY_READERS && self.preset(preset).is_some_and(has_line) {
@@ -112,7 +113,7 @@ impl Chip {
         })
     }
 
-    /// A constant by its name, or by that within a preset.
+    /// Returns a constant by its full name, or by its name within a preset.
     fn constant(&self, key: &str, preset: &str) -> Option<&Constant> {
         let find = |path: &str| self.constants.iter().find(|constant| constant.path == path);
         find(key)
@@ -120,7 +121,7 @@ impl Chip {
             .or_else(|| find(&format!("preset.{preset}.{key}")))
     }
 
-    /// The constants that may be meant by a key that there is not.
+    /// Returns the constants that an unknown key may mean.
     fn similar_keys(&self, key: &str) -> String {
         const SHOWN_MAX: usize = 12;
         let short = |path: &str| {
@@ -150,7 +151,7 @@ impl Chip {
     }
 }
 
-/// The value that is meant: a bare number has the unit of the one that is there.
+/// Completes a bare number with the unit of the present value.
 fn whole_value(before: &str, value: &str) -> String {
     let unit = before.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let is_number = value.parse::<f64>().is_ok();
@@ -188,7 +189,7 @@ mod tests {
         let chip =
             scc().with_constants("buffer_line.read=100 ns of core + 1 ns/hop of mesh; mesh=1600 MHz", None);
         let chip = chip.unwrap();
-        // A nanosecond a hop at the 800 MHz of the file is half of one at twice that.
+        // A nanosecond per hop at the 800 MHz of the file is half a nanosecond at twice that.
         assert_eq!((read(&chip), chip.default_preset().clocks().mesh.megahertz()), (104_000, 1_600.0));
         assert_ne!(chip.fingerprint(), scc().fingerprint());
         assert_eq!(scc().with_constants("", None).unwrap().fingerprint(), scc().fingerprint());
@@ -225,7 +226,7 @@ mod tests {
             refused("links.flit_time=2; mesh=1600 MHz; links.flit_time = 3"),
             "links.flit_time = 3: each constant once; links.flit_time is repeated"
         );
-        // One of a preset has two names.
+        // A constant of a preset has two names.
         let twice = refused("controller_line=100; preset.\"533/800/800\".controller_line=100");
         assert!(twice.contains("each constant once"), "{twice}");
         let unit = refused("links.flit_time=2 apples");

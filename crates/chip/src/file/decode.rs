@@ -1,7 +1,7 @@
-//! The parts of a chip, section by section, and what must hold between them.
+//! Decodes the parts of a chip, section by section, and checks them against each other.
 //!
-//! Each function reads one section and names in passing what may stand in it. A part that cannot be read is nothing
-//! here and a fault in the findings; the chip is put together at the end, if all its parts are there.
+//! Each function reads one section, and thereby defines its keys. A part that cannot be read is `None` here and a fault
+//! in the findings; the chip is assembled at the end, if all parts are present.
 
 use super::section::{Findings, Precision, Section, show};
 use super::unit::{self, Dimension, Reason};
@@ -21,7 +21,7 @@ const COUNTED: Precision = Precision::Counted;
 pub(super) const TIMED: Precision = Precision::Measured(&[Dimension::Time]);
 const SIZE: &str = "a size such as \"8 KiB\"";
 
-/// The chip that a file describes, but for its constants, which the findings hold.
+/// Returns the chip of a file without its constants, which are in the findings.
 pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_>) -> Option<Chip> {
     sources(&mut root, findings);
     let title = root.required_text(findings, "title", "a line that describes the chip");
@@ -80,20 +80,20 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
     })
 }
 
-/// The name of a chip by that of its file.
+/// Returns the name of a chip from that of its file.
 fn short_name(file: &str) -> &str {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.strip_suffix(".toml").unwrap_or(name)
 }
 
-/// `[sources]`: what the short names stand for.
+/// Reads `[sources]`: the full forms of short names.
 fn sources(root: &mut Section<'_>, findings: &mut Findings<'_>) {
     for (name, text) in root.words(findings, "sources") {
         findings.sources.insert(name, text);
     }
 }
 
-/// A whole number within bounds.
+/// Reads a whole number within bounds.
 pub(super) fn count(value: &DeValue<'_>, from: u32, to: u32) -> Result<u32, Reason> {
     let number = value
         .as_integer()
@@ -102,20 +102,20 @@ pub(super) fn count(value: &DeValue<'_>, from: u32, to: u32) -> Result<u32, Reas
     number.ok_or_else(|| format!("allowed: a whole number from {from} to {to}"))
 }
 
-/// A quantity that is written as a text with its unit.
+/// Reads a quantity, which is a text with a unit.
 pub(super) fn quantity<T>(
     value: &DeValue<'_>,
     read: impl FnOnce(&str) -> Result<T, Reason>,
 ) -> Result<T, Reason> {
     match value {
         DeValue::String(text) => read(text),
-        // A bare number reaches its reader as text, so that it hears of the missing unit.
+        // A bare number is passed on as text, so that the error names the missing unit.
         DeValue::Integer(_) | DeValue::Float(_) => read(&show(value)),
         _ => Err("allowed: a quantity with its unit, in quotes".to_owned()),
     }
 }
 
-/// A size above zero.
+/// Reads a size above zero.
 fn size(value: &DeValue<'_>) -> Result<Bytes, Reason> {
     match quantity(value, unit::size)? {
         Bytes(0) => Err("it is zero; allowed: a size above zero".to_owned()),
@@ -123,7 +123,7 @@ fn size(value: &DeValue<'_>) -> Result<Bytes, Reason> {
     }
 }
 
-/// Two or three whole numbers, along x, y and z.
+/// Reads two or three whole numbers, along x, y and z.
 fn triple(value: &DeValue<'_>, rest: u32, from: u32) -> Result<Coordinates, Reason> {
     let allowed = || format!("allowed: [x, y] or [x, y, z], whole numbers from {from} up");
     let items = value.as_array().ok_or_else(allowed)?;
@@ -182,7 +182,7 @@ fn cores(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<CoreTrait
     })
 }
 
-/// `[core.operation]`: what operations take by class.
+/// Reads `[core.operation]`: the times of operations by class.
 fn operations(mut part: Section<'_>, findings: &mut Findings<'_>) -> Operations {
     let nanocycles = Operation::ALL.map(|operation| {
         part.constant(findings, operation.name(), TIMED, |value| quantity(value, unit::core_cycles))
@@ -200,15 +200,15 @@ fn buffer(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<MessageB
     Some(MessageBuffer { size: size?, registers: registers.or(none)?, readers_free: readers })
 }
 
-/// Returns the number of cores that may read at once.
+/// Reads the number of cores that can read at once.
 fn readers(value: &DeValue<'_>) -> Result<u32, Reason> {
     count(value, 1, Topology::CORES_MAX)
 }
 
-/// A tile by its coordinates.
+/// Reads a tile by its coordinates.
 fn tile(value: &DeValue<'_>, topology: Option<&Topology>) -> Result<Option<TileId>, Reason> {
     let at = triple(value, 0, 0)?;
-    let Some(topology) = topology else { return Ok(None) }; // its own fault is noted already
+    let Some(topology) = topology else { return Ok(None) }; // already recorded as a fault
     let outside = || {
         let [x, y, z] = topology.extent().map(|end| end - 1);
         format!("it is outside the tiles; allowed: x to {x}, y to {y}, z to {z}")
@@ -244,7 +244,7 @@ fn memory(mut part: Section<'_>, topology: Option<&Topology>, findings: &mut Fin
     Some(Memory { controllers: controllers?, readers_free: readers?, per_core })
 }
 
-/// `[[memory.controller]]`: where each is, and the corners of the block of tiles that it serves.
+/// Reads `[[memory.controller]]`: the tile of each, and the corners of the block of tiles that it serves.
 fn controllers(
     placed: Vec<Section<'_>>,
     section: usize,
@@ -273,7 +273,7 @@ fn controllers(
         tiles.push(at.flatten().unwrap_or(TileId(0)));
     }
     let idle = of_tile.iter().filter(|controller| controller.is_none()).count();
-    // After a block with a fault, who was to serve the rest is not known.
+    // After a faulty block, the controllers of the remaining tiles are unknown.
     if idle > 0 && clear {
         findings.fault(
             section,
@@ -287,9 +287,9 @@ fn controllers(
     Some(Controllers::At(tiles, of_tile?))
 }
 
-/// Gives the tiles between two corners to a controller, up to the first that has one already; where that is.
+/// Assigns the tiles between two corners to a controller; stops at the first tile that already has one and returns it.
 ///
-/// To stop there bounds the work: a file of many controllers takes as long as its tiles are many.
+/// Stopping there bounds the work of a file with many controllers by the number of tiles.
 fn serve(
     topology: &Topology,
     from: TileId,
@@ -383,7 +383,7 @@ fn domains(
     Some(Domains { frequency: frequency?, voltage: voltage? })
 }
 
-/// Contents of `[clocks]`.
+/// Content of `[clocks]`.
 struct ClockSection {
     dividers: Option<(Dividers, usize)>,
     default: Option<(String, usize)>,
@@ -405,14 +405,15 @@ fn clocks(mut part: Section<'_>, findings: &mut Findings<'_>) -> ClockSection {
     ClockSection { dividers, default }
 }
 
-/// The preset that a run has without a word must be one of them.
+/// Checks that the default preset exists.
 fn check_default(default: Option<&(String, usize)>, names: &[String], findings: &mut Findings<'_>) {
     if let Some((name, at)) = default.filter(|(name, _)| !names.contains(name)) {
         findings.fault(*at, format!("clocks.default is {name:?}; allowed: a preset: {}", names.join(", ")));
     }
 }
 
-/// Checks that only a chip with registers states the cost of a look at one: protocols take it for a sign of them.
+/// Checks that only a chip with test-and-set registers has their cost, because protocols take the cost as a sign of
+/// them.
 fn check_registers(presets: &[(Preset, usize)], buffer: Option<&MessageBuffer>, findings: &mut Findings<'_>) {
     let said = presets.iter().filter(|(preset, _)| preset.costs().test_and_set.is_some());
     for (preset, at) in said.filter(|_| buffer.is_some_and(|buffer| buffer.registers == 0)) {
@@ -422,7 +423,8 @@ fn check_registers(presets: &[(Preset, usize)], buffer: Option<&MessageBuffer>, 
     }
 }
 
-/// Every preset runs its cores at a rate that the dividers give, and each voltage table allows all such rates.
+/// Checks that every preset runs its cores at a rate of the dividers, and that each voltage table allows all such
+/// rates.
 fn check_rates(
     presets: &[(Preset, usize)],
     dividers: Option<&(Dividers, usize)>,
@@ -446,7 +448,7 @@ fn check_rates(
     }
 }
 
-/// Each voltage table has a voltage for the rate.
+/// Checks that each voltage table has a voltage for the rate.
 fn check_voltages(rate: Rate, of: &str, at: usize, voltages: &[VoltageTable], findings: &mut Findings<'_>) {
     for table in voltages.iter().filter(|table| table.voltage(rate).is_none()) {
         let max = table.rate_max().map_or("nothing".to_owned(), |rate| format!("at most {rate}"));

@@ -1,4 +1,4 @@
-//! The chips that come with the product, and files by their path: the only place of this crate that reads a file.
+//! The built-in chips, and chip files by path; the only file of this crate that reads files.
 
 use super::{Fault, TEXT_BYTES_MAX};
 use crate::chip::Chip;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 
-/// The chips that every program carries: name and text.
+/// The built-in chips: name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("scc", include_str!("../../../../chips/scc.toml")),
     ("bluegene-p", include_str!("../../../../chips/bluegene-p.toml")),
@@ -19,7 +19,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 /// Error of the search for a chip.
 #[derive(Debug)]
 pub enum FindError {
-    /// It is the name of no chip; a path has a `/` or ends in `.toml`.
+    /// No chip has this name; a path has a `/` or ends in `.toml`.
     NoSuchChip(String),
     /// The file cannot be read.
     Unreadable(String, io::Error),
@@ -46,10 +46,10 @@ impl fmt::Display for FindError {
 impl std::error::Error for FindError {}
 
 impl Chip {
-    /// The chip of that name, or out of the file at that path. A path has a `/` or ends in `.toml`.
+    /// Finds a chip by name, or reads the file at a path. A path has a `/` or ends in `.toml`.
     ///
     /// # Errors
-    /// [`FindError`]: what to write instead, or what is wrong with the file.
+    /// [`FindError`]: there is no such chip, or its file is unreadable or has faults.
     pub fn find(name: &str) -> Result<Self, FindError> {
         if is_path(name) {
             let text = read(name).map_err(|cause| FindError::Unreadable(name.to_owned(), cause))?;
@@ -61,12 +61,12 @@ impl Chip {
     }
 }
 
-/// Returns `true` if `name` is the path of a chip file, not the name of a chip.
+/// Returns `true` if `name` is the path of a chip file rather than the name of a chip.
 pub fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-/// The text of a file, up to a byte more than is allowed.
+/// Reads the text of a file, up to a byte more than is allowed.
 fn read(path: &str) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(TEXT_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;

@@ -1,10 +1,10 @@
 //! Chip files: TOML text to a checked [`Chip`], or every fault with its line.
 //!
-//! [`Chip::parse`] is pure: no file, no environment, no panic on any text. Faults are found in one pass, because a
-//! person who writes a chip mends ten at once as easily as one; only what is no TOML at all stops the reading.
+//! [`Chip::parse`] is pure: no file, no environment, no panic on any text. All faults are reported in one pass, because
+//! ten are fixed at once as easily as one; only invalid TOML stops the reading.
 //!
 //! `unit` reads quantities, `section` keys with source and error, `decode` the parts of a chip, `library` finds files.
-//! `change` puts other constants in the place of those of a file.
+//! `change` overrides constants of a file.
 
 mod change;
 mod decode;
@@ -26,10 +26,10 @@ use std::fmt;
 use std::ops::Range;
 use toml::de::DeTable;
 
-/// The longest text that is read, in bytes: a hundred times what any chip needs.
+/// Maximum size of a chip file in bytes: a hundred times what any chip needs.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// One fault of a chip file, as one line: `FILE:LINE: what, and what is allowed`.
+/// A fault of a chip file, displayed as one line: `FILE:LINE: fault; allowed: values`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The name of the file.
@@ -50,7 +50,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// A constant of a chip as it was written.
+/// A constant of a chip as written in its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
     /// Its full name in the file.
@@ -59,7 +59,7 @@ pub struct Constant {
     pub value: String,
     /// Its error, as written.
     pub error: String,
-    /// Its error, as read.
+    /// Its error, as parsed.
     pub band: Band,
     /// The short name of its source.
     pub source: String,
@@ -72,7 +72,7 @@ pub struct Constant {
 }
 
 impl Chip {
-    /// Reads a chip file. `name` stands for the file in faults, and names the chip (without folders and `.toml`).
+    /// Parses a chip file. `name` is the file in faults, and (without folders and `.toml`) the name of the chip.
     ///
     /// # Errors
     /// All faults of the text, in the order of their lines; at least one.
@@ -84,7 +84,7 @@ impl Chip {
             return Err(findings.into_faults());
         }
         let (table, errors) = DeTable::parse_recoverable(text);
-        // What follows the first one mostly follows from it.
+        // Later errors mostly result from the first one.
         if let Some(error) = errors.first() {
             let at = error.span().map_or(0, |span| span.start);
             findings.fault(at, format!("this is not TOML: {}", error.message()));
@@ -107,5 +107,5 @@ impl Chip {
     }
 }
 
-/// Offset basis of FNV-1a with 128 bits.
+/// Offset basis of the 128-bit FNV-1a.
 const DIGEST_START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

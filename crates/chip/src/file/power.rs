@@ -10,7 +10,7 @@ const VOLTS: Precision = Precision::Measured(&[Dimension::Voltage]);
 const WATTS: Precision = Precision::Measured(&[Dimension::Power]);
 const FITTED: Precision = Precision::Measured(&[]);
 
-/// The names of all voltage tables, and those that could be read.
+/// Reads all voltage tables; returns all names, and the readable tables.
 pub fn voltages(root: &mut Section<'_>, findings: &mut Findings<'_>) -> (Vec<String>, Vec<VoltageTable>) {
     let Some(mut part) = root.child(findings, "voltages") else { return Default::default() };
     let sections = part.others(findings);
@@ -45,7 +45,7 @@ fn steps(value: &DeValue<'_>) -> Result<Vec<OperatingPoint>, Reason> {
     if steps.is_empty() { Err(allowed()) } else { Ok(steps) }
 }
 
-/// All power models.
+/// Reads all power models.
 pub fn models(root: &mut Section<'_>, tables: &[String], findings: &mut Findings<'_>) -> Vec<PowerModel> {
     let Some(mut part) = root.child(findings, "power") else { return Vec::new() };
     let sections = part.others(findings);
@@ -114,7 +114,7 @@ fn load(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<[f64; Load
     Some([compute?, copy?, poll?, sleep?])
 }
 
-/// A number from 0 to `most`.
+/// Reads a number from 0 to `most`.
 fn fraction(value: &DeValue<'_>, most: f64, allowed: &str) -> Result<f64, Reason> {
     let number = match value {
         DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
@@ -124,7 +124,7 @@ fn fraction(value: &DeValue<'_>, most: f64, allowed: &str) -> Result<f64, Reason
     number.filter(|number| (0.0..=most).contains(number)).ok_or_else(|| format!("allowed: {allowed}"))
 }
 
-/// `[mesh_power]`: what routers draw.
+/// Reads `[mesh_power]`: the power of the routers.
 pub fn mesh(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<MeshPower> {
     let router = part.required(findings, "router", WATTS, Dimension::Power.allowed(), |value| {
         quantity(value, unit::power)

@@ -1,7 +1,7 @@
-//! `[preset.NAME]`: a setting of the clocks, and what was measured at it.
+//! `[preset.NAME]`: a setting of the clocks, and the times measured at it.
 //!
-//! Costs stand below their preset because the published ones do not fit one model over all clocks
-//! (`docs/design/chip-sources.md`); each setting has its own.
+//! Each preset has its own costs, because the published ones do not fit one model over all clocks
+//! (`docs/design/chip-sources.md`).
 
 use super::decode::{TIMED, quantity};
 use super::section::{Findings, Precision, Section};
@@ -9,7 +9,8 @@ use super::unit;
 use crate::chip::Preset;
 use crate::cost::{Access, Clocks, Cost, Mode, TimingTable};
 
-/// The names of all presets, and those that could be read with the places of their names; at least one, or a fault.
+/// Reads all presets; returns all names, and the readable presets with the offsets of their names. None at all is a
+/// fault.
 pub fn all(root: &mut Section<'_>, findings: &mut Findings<'_>) -> (Vec<String>, Vec<(Preset, usize)>) {
     let Some(mut part) = root.required_child(findings, "preset") else { return Default::default() };
     let mut sections = part.others(findings);
@@ -26,7 +27,7 @@ pub fn all(root: &mut Section<'_>, findings: &mut Findings<'_>) -> (Vec<String>,
     (names, presets)
 }
 
-/// Gives each preset that is `like` another one what that says and it does not; one that is like none is dropped.
+/// Completes each preset that is `like` another one from it; one that names an unknown preset is dropped.
 fn inherit(sections: &mut Vec<(String, Section<'_>)>, findings: &mut Findings<'_>) {
     let whole = sections.iter().filter(|(_, section)| !section.has("like"));
     let whole: Vec<_> = whole.map(|(name, section)| (name.clone(), section.base())).collect();

@@ -1,10 +1,11 @@
 //! Sections of a chip file: constants with their source and error, and every fault with its line.
 //!
-//! A section remembers which keys it was asked for; [`Section::close`] complains of all others and names those. So the
-//! code that reads a section is also the list of what may stand there. A constant takes the source and the error of
-//! its section unless it brings its own, and a section those of the one around it.
+//! A section records the requested keys; [`Section::close`] reports all others and lists the requested ones. So the
+//! code that reads a section also defines its keys. A constant inherits source and error from its section unless it has
+//! its own, and a section from the one around it.
 //!
-//! It knows TOML and lines, not chips. Invariant: reading goes on after a fault, so a file's faults all come at once.
+//! It knows TOML and lines, not chips. Invariant: reading continues after a fault, so all faults of a file are reported
+//! at once.
 
 use super::unit::{BAND_ALLOWED, Dimension, Reason, band};
 use super::{Constant, Fault};
@@ -12,13 +13,13 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// Findings so far.
+/// Faults, constants and sources found so far.
 pub struct Findings<'t> {
     file: &'t str,
     /// Offset of each line.
     lines: Vec<usize>,
     faults: Vec<Fault>,
-    /// The constants, as they were read.
+    /// The constants, in the order of reading.
     pub constants: Vec<Constant>,
     /// The sources by their short names.
     pub sources: BTreeMap<String, String>,
@@ -31,18 +32,18 @@ impl<'t> Findings<'t> {
         Self { file, lines, faults: Vec::new(), constants: Vec::new(), sources: BTreeMap::new() }
     }
 
-    /// The number of the line that this byte is in, from 1.
+    /// Returns the line number of a byte, from 1.
     fn line(&self, at: usize) -> usize {
         self.lines.partition_point(|start| *start <= at)
     }
 
-    /// Notes a fault of the line that this byte is in.
+    /// Records a fault in the line of a byte.
     pub fn fault(&mut self, at: usize, text: impl Into<String>) {
         let (file, line) = (self.file.to_owned(), self.line(at));
         self.faults.push(Fault { file, line, text: text.into() });
     }
 
-    /// The faults in the order of their lines.
+    /// Returns the faults in the order of their lines.
     pub(crate) fn into_faults(mut self) -> Vec<Fault> {
         self.faults.sort_by_key(|fault| fault.line);
         self.faults
@@ -52,7 +53,7 @@ impl<'t> Findings<'t> {
         self.faults.is_empty()
     }
 
-    /// A source by the short name that stands at this byte, if there is such a source.
+    /// Checks the short name of a source at a byte; records a fault and returns `None` if there is no such source.
     fn source(&mut self, at: usize, path: &str, name: &str) -> Option<String> {
         if self.sources.contains_key(name) {
             return Some(name.to_owned());
@@ -71,16 +72,16 @@ impl<'t> Findings<'t> {
     }
 }
 
-/// Precision with which a constant can be known.
+/// Precision of a constant.
 #[derive(Clone, Copy)]
 pub enum Precision {
-    /// Built or counted: without a word it is exact.
+    /// Built or counted: exact unless stated otherwise.
     Counted,
-    /// Measured in these kinds of unit: it must say its error.
+    /// Measured, in these dimensions: an error is required.
     Measured(&'static [Dimension]),
 }
 
-/// A table of the file that is being read.
+/// A table of the file being read.
 pub struct Section<'t> {
     path: String,
     /// Offset of its name.
@@ -94,12 +95,12 @@ pub struct Section<'t> {
 }
 
 impl<'t> Section<'t> {
-    /// The file as a whole.
+    /// Makes the section of the whole file.
     pub fn root(table: &'t DeTable<'t>) -> Self {
         Self { path: String::new(), at: 0, table, asked: Vec::new(), source: None, error: None, base: None }
     }
 
-    /// The same section, to be the base of another one.
+    /// Returns a copy as the base of another section.
     pub fn base(&self) -> Self {
         let Self { at, table, error, base, .. } = *self;
         Self {
@@ -113,7 +114,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// Takes all from `base` that this section does not say itself.
+    /// Inherits from `base` everything that this section lacks.
     pub fn inherit(&mut self, base: &Self) {
         self.base = Some(base.table);
         self.source = self.source.take().or_else(|| base.source.clone());
@@ -125,42 +126,42 @@ impl<'t> Section<'t> {
         self.at
     }
 
-    /// The full name of a key of this section.
+    /// Returns the full name of a key of this section.
     pub fn path(&self, key: &str) -> String {
         let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
         let key = if bare { key.to_owned() } else { format!("{key:?}") };
         if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
     }
 
-    /// Returns the value of a key and the offset of its name; the key is allowed from now on.
+    /// Returns the value of a key and the offset of its name, and allows the key.
     fn entry(&mut self, key: &str) -> Option<(usize, &'t Spanned<DeValue<'t>>)> {
         self.asked.push(key.to_owned());
         let found = self.entries().find(|(name, _)| name.get_ref() == key);
         found.map(|(name, value)| (name.span().start, value))
     }
 
-    /// Its own keys, and then those of its base.
+    /// Returns its own entries, then those of its base.
     fn entries(&self) -> impl Iterator<Item = (&'t Spanned<DeString<'t>>, &'t Spanned<DeValue<'t>>)> {
         self.table.iter().chain(self.base.into_iter().flatten())
     }
 
-    /// Returns `true` if there is such a key; does not make it an allowed key.
+    /// Returns `true` if the key exists, without allowing it.
     pub fn has(&self, key: &str) -> bool {
         self.entries().any(|(name, _)| name.get_ref() == key)
     }
 
-    /// Notes that something is missing here.
+    /// Records a missing key as a fault.
     fn missing(&self, findings: &mut Findings<'_>, key: &str, what: &str) {
         findings.fault(self.at, format!("{} is missing; allowed: {what}", self.path(key)));
     }
 
-    /// A section inside of this one, if there is one.
+    /// Returns a subsection, if it exists.
     pub fn child(&mut self, findings: &mut Findings<'_>, key: &str) -> Option<Self> {
         let (at, value) = self.entry(key)?;
         self.open(findings, key, at, value)
     }
 
-    /// A section inside of this one, which must be there.
+    /// Returns a required subsection.
     pub(crate) fn required_child(&mut self, findings: &mut Findings<'_>, key: &str) -> Option<Self> {
         if !self.has(key) {
             self.missing(findings, key, &format!("a section [{}]", self.path(key)));
@@ -168,7 +169,7 @@ impl<'t> Section<'t> {
         self.child(findings, key)
     }
 
-    /// The sections of a list of sections such as `[[memory.controller]]`, or of one that stands alone.
+    /// Returns the sections of a list such as `[[memory.controller]]`, or a single section.
     pub fn list(&mut self, findings: &mut Findings<'_>, key: &str) -> Vec<Self> {
         let Some((at, value)) = self.entry(key) else { return Vec::new() };
         match value.get_ref() {
@@ -179,7 +180,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// All sections inside of this one that nobody asked for so far, with their names, in the order of the file.
+    /// Returns all subsections not requested so far, with their names, in the order of the file.
     pub fn others(&mut self, findings: &mut Findings<'_>) -> Vec<(String, Self)> {
         let mut entries: Vec<_> = self
             .table
@@ -211,7 +212,7 @@ impl<'t> Section<'t> {
         let (source, error) = (self.source.clone(), self.error);
         let mut section = Self { path, at, table, asked: Vec::new(), source, error, base: None };
         if let Some((name, at)) = section.text(findings, "source") {
-            // One that is not listed is one fault, not one of each constant that has no other.
+            // An unlisted source is one fault, not one for each constant that inherits it.
             section.source = findings.source(at, &section.path("source"), &name).or(Some(name));
         }
         if let Some((_, error)) = section.entry("error") {
@@ -221,7 +222,7 @@ impl<'t> Section<'t> {
         Some(section)
     }
 
-    /// A word that is no constant: a title, a choice; and where it stands.
+    /// Returns a text that is not a constant, such as a title or a choice, with its offset.
     pub fn text(&mut self, findings: &mut Findings<'_>, key: &str) -> Option<(String, usize)> {
         let (at, value) = self.entry(key)?;
         match value.get_ref().as_str() {
@@ -234,7 +235,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// A word that must be there.
+    /// Returns a required text.
     pub(crate) fn required_text(
         &mut self,
         findings: &mut Findings<'_>,
@@ -247,7 +248,7 @@ impl<'t> Section<'t> {
         self.text(findings, key)
     }
 
-    /// The pairs of a section that holds nothing but texts, such as `[sources]`.
+    /// Returns the pairs of a section of texts, such as `[sources]`.
     pub fn words(&mut self, findings: &mut Findings<'_>, key: &str) -> Vec<(String, String)> {
         let Some((at, value)) = self.entry(key) else {
             self.missing(findings, key, &format!("a section [{key}]"));
@@ -274,7 +275,7 @@ impl<'t> Section<'t> {
         words
     }
 
-    /// A constant, if it is there; where it stands with it.
+    /// Returns a constant with its offset, if it exists.
     pub(crate) fn constant_at<T>(
         &mut self,
         findings: &mut Findings<'_>,
@@ -301,7 +302,7 @@ impl<'t> Section<'t> {
         let (at, entry) = self.entry(key)?;
         let (source, error) = (self.source.clone(), self.error);
         let error = match precision {
-            // What is counted is exact inside of a section of measured things too, unless it says so itself.
+            // A counted constant is exact even within a section of measured ones, unless it has an error of its own.
             Precision::Counted => None,
             Precision::Measured(_) => error,
         };
@@ -312,7 +313,7 @@ impl<'t> Section<'t> {
         Some((at, inner.parts(findings, parts)?))
     }
 
-    /// Notes a constant, and why it could not be read.
+    /// Records a constant, or the reason why it could not be read.
     fn note_constant(
         &mut self,
         findings: &mut Findings<'_>,
@@ -329,7 +330,7 @@ impl<'t> Section<'t> {
         self.record(findings, path, at, parts, precision);
     }
 
-    /// A constant, if it is there.
+    /// Returns a constant, if it exists.
     pub fn constant<T>(
         &mut self,
         findings: &mut Findings<'_>,
@@ -340,7 +341,7 @@ impl<'t> Section<'t> {
         self.constant_at(findings, key, precision, read).map(|(value, _)| value)
     }
 
-    /// A constant that must be there.
+    /// Returns a required constant.
     pub fn required<T>(
         &mut self,
         findings: &mut Findings<'_>,
@@ -355,7 +356,7 @@ impl<'t> Section<'t> {
         self.constant(findings, key, precision, read)
     }
 
-    /// The parts of a constant that is written as a table.
+    /// Returns the parts of a constant written as a table.
     fn parts(mut self, findings: &mut Findings<'_>, outer: Parts<'t>) -> Option<Parts<'t>> {
         let value = self.entry("value").map(|(_, value)| value);
         if value.is_none() {
@@ -372,7 +373,7 @@ impl<'t> Section<'t> {
         Some(Parts { value: value?, source, error, note })
     }
 
-    /// Writes a constant down, with complaints if its source or its error is missing.
+    /// Records a constant, with a fault if its source or its error is missing.
     fn record(
         &self,
         findings: &mut Findings<'_>,
@@ -408,7 +409,7 @@ impl<'t> Section<'t> {
         findings.constants.push(Constant { path, value, error, band, source, note, line, at });
     }
 
-    /// Complains of every key that nobody asked for.
+    /// Records a fault for every key that was not requested.
     pub fn close(self, findings: &mut Findings<'_>) {
         for (name, _) in self.table {
             if !self.asked.iter().any(|asked| asked == name.get_ref()) {
@@ -423,7 +424,7 @@ impl<'t> Section<'t> {
     }
 }
 
-/// A constant taken apart.
+/// The parts of a constant.
 struct Parts<'t> {
     value: &'t Spanned<DeValue<'t>>,
     source: Option<String>,
@@ -431,7 +432,7 @@ struct Parts<'t> {
     note: Option<String>,
 }
 
-/// A value for a message: texts in quotes, and nothing too long for a line.
+/// Formats a value for a message: texts in quotes, long values truncated.
 pub fn show(value: &DeValue<'_>) -> String {
     const LONG: usize = 60;
     let text = match value {
@@ -444,7 +445,7 @@ pub fn show(value: &DeValue<'_>) -> String {
     }
 }
 
-/// A value as it is written, texts without their quotes.
+/// Formats a value as written, texts without quotes.
 fn plain(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => text.to_string(),

@@ -1,4 +1,4 @@
-//! Tests of the reader: each fault that a file can have, said in one line with its place, and all at once.
+//! Tests of the reader: it reports every fault of a file, each in one line with its position.
 
 use super::*;
 use crate::cost::{NANOCYCLES, Operation};
@@ -17,7 +17,7 @@ fn the_chips_that_come_with_the_product_load() {
     }
 }
 
-/// The faults of the mesh to copy with one piece of it replaced, and the line of that piece.
+/// Returns the faults of the example mesh with `piece` replaced, and the line of `piece`.
 fn broken(piece: &str, by: &str) -> (Vec<Fault>, usize) {
     assert_eq!(MESH.matches(piece).count(), 1, "{piece:?} stands once in the file");
     let at = MESH.find(piece).unwrap_or_default();
@@ -26,7 +26,7 @@ fn broken(piece: &str, by: &str) -> (Vec<Fault>, usize) {
     (result.err().unwrap_or_default(), line)
 }
 
-/// Asserts that the only fault is on the line of the change and reads so.
+/// Asserts that the only fault is on the line of the change and contains `text`.
 fn one_fault(piece: &str, by: &str, text: &str) {
     let (faults, line) = broken(piece, by);
     let [fault] = faults.as_slice() else { panic!("{by:?}: {}", FindError::Faulty(faults)) };
@@ -337,7 +337,7 @@ fn what_is_no_toml_is_said_with_its_line() {
     assert!(faults.len() == 1 && faults[0].line == 1, "a line for each line: {faults:?}");
 }
 
-/// The file of the SCC with this in place of the heading and first line of its preset that is like another.
+/// Parses the SCC's file with `head` in place of the heading and first line of a preset that is like another.
 fn with_preset(head: &str) -> Result<Chip, Vec<Fault>> {
     let scc = include_str!("../../../../chips/scc.toml");
     let before = "[preset.\"533/800/800 quadrant\"]\nlike = \"533/800/800\"\n";
@@ -414,7 +414,7 @@ fn names_and_paths_are_told_apart() {
     assert_eq!(Chip::find("moon").map(|_| ()).unwrap_err().to_string().lines().count(), 1);
 }
 
-/// A chip file with a piece cut out and another put in.
+/// Chip files with a random piece replaced.
 fn mutated() -> impl Strategy<Value = String> {
     let pieces = prop_oneof![
         Just("\"".to_owned()),

@@ -1,13 +1,13 @@
-//! Quantities as they are written: `"105 ns + 5 ns/hop"`, `"1600 MHz / 3"`, `"8 KiB"`.
+//! Parses quantities of chip files: `"105 ns + 5 ns/hop"`, `"1600 MHz / 3"`, `"8 KiB"`.
 //!
-//! Pure text in, a typed quantity or the reason out. A reason continues the sentence `KEY is VALUE; `, and its caller
-//! adds the key, the value and the place. Nothing here panics on any text, and nothing rounds silently: a number that
-//! is finer than the unit that the product keeps is refused.
+//! Each function takes a text and returns a typed quantity or a reason. A reason continues the sentence `KEY is VALUE;
+//! `; the caller adds key, value and line. Nothing here panics on any text, and nothing rounds silently: a number finer
+//! than the stored unit is an error.
 
 use crate::cost::{Amount, Clocks, Cost};
 use crate::quantity::{Bytes, Microvolts, Microwatts, PICOSECONDS_PER_SECOND, Rate};
 
-/// Reason why a text is no quantity of the wanted kind.
+/// Reason why a text is not a quantity of the wanted dimension.
 pub type Reason = String;
 
 /// Dimension of a unit.
@@ -21,7 +21,7 @@ pub enum Dimension {
     Power,
 }
 
-/// All units: name, kind, and how many of the kind's smallest (ps, nanocycle, byte, hertz, µV, µW) it is.
+/// All units: name, dimension, and size in the smallest unit of the dimension (ps, nanocycle, byte, hertz, µV, µW).
 const UNITS: &[(&str, Dimension, u64)] = &[
     ("ps", Dimension::Time, 1),
     ("ns", Dimension::Time, 1_000),
@@ -86,7 +86,7 @@ struct Decimal {
 const NEGATIVE: &str = "it is negative, not zero or more";
 
 impl Decimal {
-    /// The number as a whole multiple of a unit.
+    /// Returns the number as a whole multiple of a unit.
     fn of(self, unit: u64) -> Result<u64, Reason> {
         let scaled = u128::from(self.digits) * u128::from(unit);
         let divisor = 10_u128.pow(self.places);
@@ -97,7 +97,7 @@ impl Decimal {
     }
 }
 
-/// The number at the start of a text, and the rest of the text.
+/// Parses the number at the start of a text; returns it with the rest of the text.
 fn number(text: &str) -> Result<(Decimal, &str), Reason> {
     let text = text.trim();
     if text.starts_with('-') {
@@ -117,7 +117,7 @@ fn number(text: &str) -> Result<(Decimal, &str), Reason> {
     }
 }
 
-/// A unit by its name.
+/// Returns a unit by its name.
 fn unit(name: &str) -> Result<(Dimension, u64), Reason> {
     if name.is_empty() {
         return Err("it has no unit".to_owned());
@@ -126,7 +126,7 @@ fn unit(name: &str) -> Result<(Dimension, u64), Reason> {
     found.map(|(_, kind, size)| (*kind, *size)).ok_or_else(|| format!("unknown unit {name:?}"))
 }
 
-/// A quantity of one kind, in the kind's smallest unit.
+/// Parses a quantity of one dimension, in its smallest unit.
 fn quantity(text: &str, wanted: Dimension) -> Result<u64, Reason> {
     let (number, name) = number(text)?;
     let (kind, size) = unit(name)?;
@@ -141,19 +141,19 @@ fn allow(reason: Reason, allowed: &str) -> Reason {
     format!("{reason}; allowed: {allowed}")
 }
 
-/// A size.
+/// Parses a size.
 pub fn size(text: &str) -> Result<Bytes, Reason> {
     quantity(text, Dimension::Size).map(Bytes).map_err(|reason| allow(reason, Dimension::Size.allowed()))
 }
 
-/// A power.
+/// Parses a power.
 pub fn power(text: &str) -> Result<Microwatts, Reason> {
     quantity(text, Dimension::Power)
         .map(Microwatts)
         .map_err(|reason| allow(reason, Dimension::Power.allowed()))
 }
 
-/// A voltage above zero, at most 4,294 V.
+/// Parses a voltage above zero, at most 4,294 V.
 pub fn voltage(text: &str) -> Result<Microvolts, Reason> {
     let small = |volts| match u32::try_from(volts) {
         Ok(0) => Err("it is zero".to_owned()),
@@ -165,7 +165,7 @@ pub fn voltage(text: &str) -> Result<Microvolts, Reason> {
         .map_err(|reason| allow(reason, Dimension::Voltage.allowed()))
 }
 
-/// A clock rate: a frequency, possibly divided by a whole number.
+/// Parses a clock rate: a frequency, possibly divided by a whole number.
 pub fn rate(text: &str) -> Result<Rate, Reason> {
     let (frequency, divider) = text.split_once('/').unwrap_or((text, "1"));
     let read = || {
@@ -179,7 +179,8 @@ pub fn rate(text: &str) -> Result<Rate, Reason> {
     read().map_err(|reason| allow(reason, Dimension::Frequency.allowed()))
 }
 
-/// A cost. A time `of` a clock is what the cycles of that clock take at `clocks`; without them it is refused.
+/// Parses a cost. A time `of` a clock is converted to cycles of that clock at `clocks`; without `clocks` it is an
+/// error.
 pub fn cost(text: &str, clocks: Option<&Clocks>) -> Result<Cost, Reason> {
     sum(text, clocks).map_err(|reason| allow(reason, COST_ALLOWED))
 }
@@ -193,7 +194,7 @@ fn sum(text: &str, clocks: Option<&Clocks>) -> Result<Cost, Reason> {
     Ok(cost)
 }
 
-/// Billionths of a cycle of the core above zero, and nothing of another clock: what the core does by itself.
+/// Parses a positive number of core cycles, in billionths, without times of other clocks.
 pub fn core_cycles(text: &str) -> Result<u64, Reason> {
     let read = || {
         let cost = sum(text, None)?;
@@ -210,7 +211,7 @@ pub fn core_cycles(text: &str) -> Result<u64, Reason> {
     read().map_err(|reason| allow(reason, "cycles of core above zero, such as \"1.5 cycles of core\""))
 }
 
-/// One part of the sum: `NUMBER UNIT[/hop] [of CLOCK]`.
+/// Parses one term of a sum: `NUMBER UNIT[/hop] [of CLOCK]`.
 fn term(text: &str, clocks: Option<&Clocks>, cost: &mut Cost) -> Result<(), Reason> {
     let (number, rest) = number(text)?;
     let (name, clock) = match rest.split_once(" of ") {
@@ -235,7 +236,7 @@ fn term(text: &str, clocks: Option<&Clocks>, cost: &mut Cost) -> Result<(), Reas
     }
 }
 
-/// The rate of a clock, if the clocks are known, and where its cycles are counted.
+/// Returns the rate of a clock, if the clocks are known, and the count of its cycles in `amount`.
 fn of_clock<'a>(
     name: &str,
     clocks: Option<&Clocks>,
@@ -249,7 +250,7 @@ fn of_clock<'a>(
     }
 }
 
-/// Returns a time in billionths of a cycle, to the nearest.
+/// Converts a time to billionths of a cycle, rounded to the nearest.
 fn nanocycles(picoseconds: u64, rate: Rate) -> Result<u64, Reason> {
     let divisor = 1_000 * u128::from(rate.divider());
     let scaled = u128::from(picoseconds) * u128::from(rate.hertz());
@@ -261,7 +262,7 @@ fn add(sum: &mut u64, more: u64) -> Result<(), Reason> {
     Ok(())
 }
 
-/// A coefficient with exactly this unit, not below zero: in floating point, because fits are.
+/// Parses a non-negative coefficient with exactly this unit; in floating point, as fits are.
 pub fn coefficient(text: &str, unit: &str) -> Result<f64, Reason> {
     let allowed = || format!("a number with the unit {unit}, such as \"1.5e-3 {unit}\"");
     let (number, name) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
@@ -279,15 +280,15 @@ pub fn coefficient(text: &str, unit: &str) -> Result<f64, Reason> {
 /// Error of a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
-    /// It is what the hardware was built to.
+    /// Exact by construction of the hardware.
     Exact,
-    /// Per cent either way.
+    /// Per cent in both directions.
     Percent(f64),
-    /// Deviation either way, in the smallest unit of the constant's kind.
+    /// Deviation in both directions, in the smallest unit of the constant's dimension.
     Absolute(u64),
-    /// Up to this many times smaller or larger.
+    /// Smaller or larger by up to this factor.
     Factor(f64),
-    /// Nobody has said.
+    /// Unknown error.
     Unknown,
 }
 
@@ -295,7 +296,7 @@ pub enum Band {
 pub(crate) const BAND_ALLOWED: &str =
     "\"exact\", per cent such as \"5 %\", a quantity such as \"5 ns\", \"factor 9\" or \"unknown\"";
 
-/// An error of a constant that is measured in `kinds`.
+/// Parses the error of a constant measured in `kinds`.
 pub fn band(text: &str, kinds: &[Dimension]) -> Result<Band, Reason> {
     let text = text.trim();
     let float = |number: &str| match number.trim().parse::<f64>() {

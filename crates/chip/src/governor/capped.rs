@@ -1,29 +1,29 @@
-//! `capped`: as fast as fits under a power, whatever the cores do.
+//! `capped`: the fastest rates that guarantee a power cap, whatever the cores do.
 //!
-//! Each domain is granted the most that its cores can draw in its gear; the sum of grants and of what the chip draws
-//! besides stays under the cap, so the chip does, too, whatever its cores do in between. It starts with the fastest
-//! gear that all domains with places can have together. A domain that rests for a while goes to the slowest gear, and
-//! one that works gets one gear more as long as that fits. While a change is under way the greater of the old and the
-//! new grant counts. What flits add in the mesh is not counted: some microwatts.
+//! Each domain is granted the maximum power of its cores in its gear; the sum of the grants and of the chip's constant
+//! power stays under the cap, so the chip does too. The policy starts with the fastest gear that all domains with
+//! places can have together. A domain that is idle for a while goes to the slowest gear; a busy one is raised by one
+//! gear if that fits. During a change the larger of the old and the new grant counts. The power of flits in the mesh,
+//! some microwatts, is not counted.
 
 use super::{GovernorContext, GovernorError, Observation, Order};
 use crate::gear::GearId;
 use crate::quantity::Microwatts;
 
-/// Thousandths of load below which a domain rests.
+/// Thousandths of load below which a domain is idle.
 const RESTING: u32 = 100;
 
-/// Thousandths of load from which on a domain gets more.
+/// Thousandths of load from which on a domain is raised.
 const WORKING: u32 = 500;
 
-/// Intervals of rest after which a domain gives its grant back.
+/// Idle intervals after which a domain goes to the slowest gear.
 const REST: u32 = 20;
 
 /// One domain.
 #[derive(Clone, Copy, Debug)]
 struct Grant {
     gear: GearId,
-    /// The most that it may draw until its last change is done.
+    /// Maximum power until its last change is complete.
     power: Microwatts,
     rested: u32,
 }
@@ -68,12 +68,12 @@ impl Capped {
         Ok(Capped { cap, grants, gears, context })
     }
 
-    /// The gears to start in.
+    /// Returns the initial gears.
     pub(super) fn gears(&self) -> &[GearId] {
         &self.gears
     }
 
-    /// All that may be drawn now.
+    /// Returns the total granted power.
     pub(super) fn granted(&self) -> Microwatts {
         self.grants.iter().map(|grant| grant.power).sum::<Microwatts>() + self.context.constant
     }
@@ -89,7 +89,7 @@ impl Capped {
             grant.power = needs(&self.context, domain, grant.gear);
             let slowest = self.context.gears.slowest();
             if grant.rested >= REST && grant.gear != slowest {
-                // What it had counts until the change is done.
+                // The old grant counts until the change is complete.
                 grant.gear = slowest;
                 orders.push(Order::Shift { domain, gear: slowest });
             }
@@ -105,7 +105,7 @@ impl Capped {
         orders
     }
 
-    /// One gear more for a domain, if that fits.
+    /// Raises a domain by one gear, if that fits.
     fn raise(&mut self, domain: usize) -> Option<Order> {
         let Grant { gear, power, .. } = self.grants[domain];
         let faster = GearId(gear.0.checked_sub(1)?);
@@ -118,7 +118,7 @@ impl Capped {
     }
 }
 
-/// The most that a domain can draw in a gear, at the voltage that this needs.
+/// Returns the maximum power of a domain in a gear, at the voltage of that gear.
 fn needs(context: &GovernorContext, domain: usize, gear: GearId) -> Microwatts {
     context.worst(domain, gear, context.gears.gear(gear).step)
 }

@@ -1,7 +1,8 @@
-//! `on-demand`: by the load of the last interval, as the governor of Linux of that name.
+//! `on-demand`: by the load of the last interval, like the Linux governor of that name.
 //!
-//! Above four fifths of load a domain gets the full rate at once; below, the slowest gear in which the same work would
-//! be three fifths of the time. Full is the rate of the chip's setting, so that a run can be compared with `fixed`.
+//! From four fifths of load on, a domain gets the full rate at once; below, the slowest gear in which the same work
+//! would take three fifths of the time. The full rate is that of the chip's preset, so that a run can be compared with
+//! `fixed`.
 
 use super::{GovernorContext, Observation, Order};
 use crate::gear::GearId;
@@ -9,7 +10,7 @@ use crate::gear::GearId;
 /// Thousandths of load from which on a domain gets the full rate.
 const HIGH: u32 = 800;
 
-/// Thousandths of load that a slower gear shall have.
+/// Target load in a slower gear, in thousandths.
 const WANTED: u32 = 600;
 
 /// The policy, with the gear of each domain.
@@ -39,7 +40,7 @@ impl OnDemand {
         orders
     }
 
-    /// The gear for a load that was seen in another one.
+    /// Returns the gear for a load observed in the present one.
     fn wanted(&self, present: GearId, busy: u32) -> GearId {
         let (gears, full) = (&self.context.gears, self.context.gears.first());
         if busy >= HIGH {

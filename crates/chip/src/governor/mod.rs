@@ -1,16 +1,16 @@
 //! Policies that choose the rates of a chip while it runs.
 //!
-//! A governor is asked at equal intervals: it sees what the cores of each voltage domain did since it was asked last,
-//! and says which domains shall run in which gear. It is a pure state machine; who asks it carries the answers out by
-//! the rules of [`supply`](crate::supply), and asks about no domain whose last change is still under way.
+//! A governor is called at equal intervals with an observation of each voltage domain, and returns the domains that
+//! should change their gears. It is a pure state machine; the caller carries out the orders by the rules of
+//! [`supply`](crate::supply), and marks domains whose last change is still in progress.
 //!
-//! - `fixed`: never anything; `fixed:D` starts all domains with the divider `D`.
+//! - `fixed`: no changes; `fixed:D` starts all domains with the divider `D`.
 //! - `on-demand`: as slow as the busiest core of a domain allows, by its load of the last interval.
-//! - `phase-aware`: takes what a domain does for a sequence of phases, predicts the next one, and divides clocks ahead
-//!   of it; only long rest lowers the voltage.
-//! - `capped:WATTS`: as fast as fits under a power that the chip never exceeds, whatever its cores do.
+//! - `phase-aware`: treats the activity of a domain as a sequence of phases, predicts the next one, and divides clocks
+//!   ahead of it; only long idle times lower the voltage.
+//! - `capped:WATTS`: the fastest rates with which the chip never exceeds a power, whatever its cores do.
 //!
-//! Invariant: a governor names gears of its chip only, and none faster than its bound.
+//! Invariant: a governor orders only gears of its chip, and none faster than its bound.
 
 mod capped;
 mod demand;
@@ -27,31 +27,31 @@ use phase::PhaseAware;
 use std::fmt;
 use std::str::FromStr;
 
-/// Interval between two calls of a governor. Ten times a voltage change of the SCC would be too long to follow a
-/// program, and dividers change at once.
+/// Interval between two calls of a governor. It is short, because dividers change at once; ten times a voltage change
+/// of the SCC would be too long to follow a program.
 pub const INTERVAL: Picoseconds = Picoseconds(1_000_000_000);
 
 /// Requested policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// Clocks stay as the setting of the chip has them.
+    /// Clocks stay at the preset of the chip.
     #[default]
     Fixed,
     /// Clocks stay at one divider.
     FixedAt(u32),
-    /// By the load of the last interval.
+    /// Clocks follow the load of the last interval.
     OnDemand,
-    /// By a prediction of the next phase.
+    /// Clocks follow a prediction of the next phase.
     PhaseAware,
-    /// Under a power.
+    /// Clocks are chosen to stay under a power.
     Capped(Microwatts),
 }
 
-/// Names of the policies, for messages.
+/// Names of the policies, for error texts.
 pub(crate) const POLICIES: &str =
     "fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS such as capped:60W";
 
-/// Allowed powers of a cap, for messages.
+/// Allowed powers of a cap, for error texts.
 const CAPS: &str = "a power with its unit, such as capped:60W or capped:800mW";
 
 impl FromStr for Policy {
@@ -90,18 +90,18 @@ impl fmt::Display for Policy {
 pub enum GovernorError {
     /// The clocks of the chip cannot be divided.
     Clocks,
-    /// There is no such divider, or no voltage for it.
+    /// The divider does not exist, or has no voltage.
     Divider {
         /// The least divider: the fastest clock.
         least: u32,
         /// The greatest.
         most: u32,
     },
-    /// Nobody has published the power of the chip.
+    /// The power of the chip is unpublished.
     Power,
-    /// Even with all clocks at their slowest the chip may draw more.
+    /// Even with the slowest clocks the chip may exceed the cap.
     Cap {
-        /// The least power that can be kept.
+        /// The smallest possible cap.
         least: Microwatts,
         /// Number of places.
         places: u32,
@@ -132,21 +132,21 @@ impl fmt::Display for GovernorError {
 
 impl std::error::Error for GovernorError {}
 
-/// Properties of the chip that a governor must know.
+/// Properties of the chip for a governor.
 #[derive(Clone, Debug)]
 pub struct GovernorContext {
     /// The gears.
     pub gears: Gears,
-    /// The powers of a core, if anybody has published them.
+    /// The powers of a core, if published.
     pub table: Option<PowerTable>,
     /// Power of the chip besides its cores.
     pub constant: Microwatts,
-    /// Of each voltage domain how many of its cores have places, and how many have none.
+    /// For each voltage domain, the numbers of cores with and without places.
     pub cores: Vec<[u32; 2]>,
 }
 
 impl GovernorContext {
-    /// The most that the cores of a domain can draw in a gear, at a step of voltage.
+    /// Returns the maximum power of a domain's cores in a gear, at a voltage step.
     pub fn worst(&self, domain: usize, gear: GearId, step: VoltageStepId) -> Microwatts {
         let Some(table) = &self.table else { return Microwatts(0) };
         let [placed, unplaced] = self.cores[domain];
@@ -160,30 +160,30 @@ impl GovernorContext {
     }
 }
 
-/// Activity of a voltage domain's cores that have places, since the last call of the governor.
+/// Activity of a voltage domain's cores with places since the last call of the governor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// The share of time in which the busiest core did anything but look for messages, in thousandths.
+    /// Busy time of the busiest core, not counting polls, in thousandths.
     pub busy: u32,
-    /// The share of all cores' time that they computed, in thousandths.
+    /// Computing time of all cores, in thousandths of their time.
     pub computing: u32,
-    /// The share of all cores' time that they moved lines or handled messages, in thousandths.
+    /// Time of all cores for moving lines or handling messages, in thousandths of their time.
     pub moving: u32,
-    /// `true` if no change of the domain is under way.
+    /// `true` if no change of the domain is in progress.
     pub settled: bool,
 }
 
 /// Change ordered by a governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// All clocks of a domain in a gear, at the voltage that it needs.
+    /// Sets all clocks of a domain to a gear, with the voltage that it needs.
     Shift {
         /// Number of the domain.
         domain: usize,
         /// Its new gear.
         gear: GearId,
     },
-    /// All clocks of a domain in a gear that its present voltage carries.
+    /// Sets all clocks of a domain to a gear that its present voltage supports.
     Divide {
         /// Number of the domain.
         domain: usize,
@@ -192,7 +192,7 @@ pub enum Order {
     },
 }
 
-/// A policy at work.
+/// A policy with its state.
 #[derive(Clone, Debug)]
 pub enum Governor {
     /// `fixed`.
@@ -206,9 +206,10 @@ pub enum Governor {
 }
 
 impl Governor {
-    /// A policy for a chip, and the gear of each voltage domain to start in; none of them for [`Policy::Fixed`].
+    /// Makes the governor of a policy for a chip, with the initial gear of each voltage domain; no gears for
+    /// [`Policy::Fixed`].
     ///
-    /// All others start domains without a place in the slowest gear.
+    /// All other policies start domains without places in the slowest gear.
     ///
     /// # Errors
     /// [`GovernorError`].
@@ -253,7 +254,7 @@ impl Governor {
         matches!(self, Governor::Fixed)
     }
 
-    /// Returns the orders after an interval, given an observation of each voltage domain. Assumes that all of them are
+    /// Returns the orders after an interval, given an observation of each voltage domain; assumes that all orders are
     /// carried out.
     pub fn decide(&mut self, observed: &[Observation]) -> Vec<Order> {
         match self {

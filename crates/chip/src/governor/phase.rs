@@ -1,23 +1,23 @@
-//! `phase-aware`: what comes next, by what came after the same before.
+//! `phase-aware`: predicts the next phase from earlier sequences.
 //!
-//! An interval of a domain is a phase of one kind: its cores compute, move messages, or rest. Of each domain the last
-//! four kinds are kept, and for each such history how often each kind followed. The most frequent follower is the
-//! prediction; a history that is new predicts more of the same. Computing gets the full rate, moving half of it
-//! (lines take the time of the mesh as well as of the core), rest the slowest. Dividers change at once, so a wrong
-//! prediction costs an interval; only after long rest is the voltage lowered, because it takes long to come back. After
-//! Ioannou et al., who predict phases of MPI programs on the SCC.
+//! Each interval of a domain is a phase: its cores compute, move messages, or are idle. The last four phases of each
+//! domain are its history, and for each history the followers are counted. The most frequent follower is the
+//! prediction; a new history predicts a repetition of the last phase. Computing gets the full rate, moving half of it
+//! (lines take time of the mesh as well as of the core), idling the slowest. Dividers change at once, so a wrong
+//! prediction costs one interval; the voltage is lowered only after a long idle time, because raising it takes long.
+//! After Ioannou et al., who predict phases of MPI programs on the SCC.
 
 use super::{GovernorContext, Observation, Order};
 use crate::gear::GearId;
 use std::collections::BTreeMap;
 
-/// Phases that a history holds.
+/// Number of phases of a history.
 const HISTORY: usize = 4;
 
-/// Intervals of rest after which the voltage is lowered: three times a change of it on the SCC.
+/// Idle intervals after which the voltage is lowered: three times the duration of a change on the SCC.
 const LONG_REST: u32 = 50;
 
-/// Thousandths of load below which a domain rests.
+/// Thousandths of load below which a domain is idle.
 const RESTING: u32 = 50;
 
 /// Phase of a domain.
@@ -53,7 +53,7 @@ pub(super) struct PhaseHistory {
 }
 
 impl PhaseHistory {
-    /// Takes in a phase and predicts the next.
+    /// Records a phase and predicts the next one.
     pub(super) fn next(&mut self, phase: Phase) -> Phase {
         if self.history.len() == HISTORY {
             let counts = self.followers.entry(self.history.clone()).or_default();
@@ -63,7 +63,7 @@ impl PhaseHistory {
         self.history.push(phase);
         self.rested = if phase == Phase::Rest { self.rested.saturating_add(1) } else { 0 };
         let Some(counts) = self.followers.get(&self.history) else { return phase };
-        // Of equal ones the last: rather too fast than too slow.
+        // Of equal counts the last, because too fast is better than too slow.
         let all = [Phase::Rest, Phase::Move, Phase::Compute];
         all.into_iter().max_by_key(|phase| counts[*phase as usize]).unwrap_or(phase)
     }
@@ -122,7 +122,7 @@ impl PhaseAware {
     }
 }
 
-/// The slowest gear with at least half of the full rate.
+/// Returns the slowest gear with at least half of the full rate.
 fn half(context: &GovernorContext) -> GearId {
     let gears = &context.gears;
     let rate = |gear| gears.gear(gear).rate.megahertz();

@@ -1,11 +1,11 @@
-//! Tests of the policies: what they may never do, and what each is for.
+//! Tests of the policies: their invariants, and the purpose of each.
 
 use super::phase::{Phase, PhaseHistory};
 use super::*;
 use crate::Chip;
 use proptest::prelude::*;
 
-/// The SCC with places on its first cores.
+/// Returns the context of the SCC with places on its first cores.
 fn context(places: u32) -> GovernorContext {
     let chip = Chip::find("scc").unwrap_or_else(|error| panic!("{error}"));
     let model = chip.power_models().first().unwrap();
@@ -32,7 +32,7 @@ fn watts(power: f64) -> Policy {
     Policy::Capped(Microwatts((power * 1e6) as u64))
 }
 
-/// A domain that is busy for a share in thousandths, and computes if it is.
+/// Returns the observation of a domain that is busy, and computes, for `busy` thousandths of the time.
 fn busy(busy: u32) -> Observation {
     Observation { busy, computing: busy, moving: 0, settled: true }
 }
@@ -75,7 +75,7 @@ fn a_chip_that_cannot_do_it_is_refused() {
     let alone = Governor::new(watts(5.0), context(1)).err().map(|error| error.to_string());
     assert!(alone.is_some_and(|line| line.contains(" W, the most that 1 place can draw with all clocks at")));
     assert!((20.0..24.0).contains(&least.watts()), "{least}");
-    // What it says is allowed is rounded up, so that it is allowed indeed, and by less than a hundredth of a watt.
+    // The limit in the text is rounded up, by less than 0.01 W, so that it is itself allowed.
     let text = refused.unwrap().to_string();
     let said: f64 = text.trim_start_matches("at least ").split(' ').next().unwrap().parse().unwrap();
     assert!((0.0..0.01).contains(&(said - least.watts())), "{text}");
@@ -91,7 +91,7 @@ fn on_demand_follows_the_busiest_core() {
         [busy(1_000), busy(700), busy(300), busy(0), busy(800), Observation { settled: false, ..busy(0) }];
     let orders = governor.decide(&seen);
     let shift = |domain, gear| Order::Shift { domain, gear: GearId(gear) };
-    // 533 MHz of which 0.3 / 0.6 is needed: 266.7 MHz; nothing to do: 100 MHz.
+    // A load of 0.3 at 533 MHz needs 0.3 / 0.6 of it, 266.7 MHz; an idle domain gets 100 MHz.
     assert_eq!(orders, [shift(2, 4), shift(3, 14)]);
     assert_eq!(governor.decide(&[busy(900); 6]), [shift(2, 1), shift(3, 1)]);
 }
@@ -102,7 +102,7 @@ fn on_demand_gives_the_full_rate_from_four_fifths_of_load_on_and_below_it_what_i
         let (mut governor, _) = governor(Policy::OnDemand, 8);
         let shift = |gear| [0, 1].map(|domain| Order::Shift { domain, gear: GearId(gear) });
         assert_eq!(governor.decide(&[busy(first); 6]), shift(second), "to three fifths of load");
-        // 266.7 MHz of which 0.799 / 0.6 is needed: 355 MHz, and 400 MHz there are.
+        // A load of 0.799 at 266.7 MHz needs 0.799 / 0.6 of it, 355 MHz; the next available rate is 400 MHz.
         assert_eq!(governor.decide(&[busy(load); 6]), shift(gear), "{load}");
     }
 }
@@ -159,7 +159,7 @@ fn a_course_that_repeats_is_predicted() {
     let mut history = PhaseHistory::default();
     let phases: Vec<Phase> = round.into_iter().cycle().take(60).collect();
     let predicted: Vec<Phase> = phases.iter().map(|phase| history.next(*phase)).collect();
-    // After the first rounds each prediction is what came next.
+    // After the first rounds, each prediction is right.
     assert_eq!(predicted[15..59], phases[16..60]);
     assert_eq!(PhaseHistory::default().next(Rest), Rest, "new: more of the same");
 }
@@ -242,7 +242,7 @@ fn observations() -> impl Strategy<Value = Vec<Vec<Observation>>> {
     prop::collection::vec(prop::collection::vec(one, 6), 1..120)
 }
 
-/// Rounds in which some domains mostly rest and the others mostly work, so that grants wander.
+/// Rounds in which some domains are mostly idle and the others mostly busy, so that the budget moves between them.
 fn tempers() -> impl Strategy<Value = Vec<Vec<Observation>>> {
     let exceptions = prop::collection::vec((0..100u32, 0..100u32), 6 * 60);
     (prop::collection::vec(any::<bool>(), 6), exceptions).prop_map(|(rests, exceptions)| {
@@ -288,7 +288,7 @@ proptest! {
         let Policy::Capped(power) = policy else { unreachable!() };
         let (mut governor, mut gears) = governor(policy, places);
         let context = context(places);
-        // What each domain may still be in: the gear before its last change counts until that is done.
+        // Previous gear of each domain, which counts until the domain's last change is complete.
         let mut before = gears.clone();
         for seen in rounds {
             for (domain, seen) in seen.iter().enumerate().filter(|(_, seen)| seen.settled) {

@@ -1,7 +1,7 @@
-//! The same network with an event for each hop: the reference that the quick one is measured against.
+//! The network with an event for each hop, as the reference for the fast one.
 //!
-//! Each link serves the packets in the order in which their headers reach it, and recovers after each. It is for tests
-//! and for studies of single cases; a run of a program does not use it.
+//! Each link serves the packets in the order of arrival of their headers, and recovers after each. It is for tests and
+//! single cases; runs of programs do not use it.
 
 use super::{EventClass, LinkTiming, Queue, TieBreak};
 use crate::quantity::Picoseconds;
@@ -9,16 +9,16 @@ use crate::quantity::Picoseconds;
 /// One packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Time at which it enters.
+    /// Time at which it enters the network.
     pub from: Picoseconds,
-    /// The links that it passes, in order.
+    /// The links of its path, in order.
     pub path: Vec<usize>,
     /// Its length, header included.
     pub flits: u64,
 }
 
-/// Returns the arrival time of each packet's last flit. Headers that reach a link at one time are served in the order
-/// of `packets`.
+/// Returns the arrival time of each packet's last flit. Headers that reach a link simultaneously are served in the
+/// order of `packets`.
 pub fn arrivals(links: usize, pace: LinkTiming, packets: &[Packet]) -> Vec<Picoseconds> {
     let tie_break = TieBreak::new(0);
     let mut free = vec![Picoseconds(0); links];

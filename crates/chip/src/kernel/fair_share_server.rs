@@ -1,17 +1,17 @@
-//! A server that divides itself equally among its clients: a memory controller under load.
+//! A server shared equally by its clients: a memory controller under load.
 //!
-//! Each client has a job of some units and two paces: what a unit takes it alone, and for how long a unit keeps the
-//! server busy. With `n` clients a unit of each takes the longer of its own pace and `n` times its share of the server,
-//! so that a client is never faster than alone and the server never gives more than it has. What one client cannot use
-//! is not given to the others: that is the rule `min(c, C/n)`, which few slow readers do not notice and many feel in
-//! proportion.
+//! Each client has a job of some units, with the time of a unit without contention, and the time for which a unit
+//! occupies the server. With `n` clients, a unit of each takes the longer of its own time and `n` times its time at the
+//! server, so that a client is never faster than alone and the server never exceeds its capacity. Capacity that one
+//! client cannot use is not given to others: the rule is `min(c, C/n)`, which does not slow down a few slow readers,
+//! and many in proportion to their number.
 //!
-//! Invariant: calls come in the order of time; what is left of a job is kept in 2^-32 units, so a change of `n` loses
+//! Invariant: calls are in the order of time; the rest of a job is kept in units of 2^-32, so a change of `n` loses
 //! less than a picosecond.
 
 use crate::quantity::Picoseconds;
 
-/// Bits of a unit after the point.
+/// Fraction bits of a unit.
 const FRACTION_BITS: u32 = 32;
 
 /// A job at a server.
@@ -25,7 +25,7 @@ pub struct Job {
     pub units: u32,
     /// Time of one unit without contention.
     pub alone: Picoseconds,
-    /// Time that one unit keeps the server busy.
+    /// Time for which one unit occupies the server.
     pub served: Picoseconds,
 }
 
@@ -37,7 +37,7 @@ struct Client {
 }
 
 impl Client {
-    /// Picoseconds that a unit takes among `clients`.
+    /// Returns the picoseconds of a unit with `clients` clients.
     fn pace(&self, clients: u64) -> u128 {
         u128::from(self.job.alone.0.max(self.job.served.0 * clients).max(1))
     }
@@ -52,7 +52,7 @@ pub struct FairShareServer {
 }
 
 impl FairShareServer {
-    /// A client comes at `at`, which is not before any earlier call's time.
+    /// Adds a job at `at`, which is not before the time of any earlier call.
     pub fn join(&mut self, at: Picoseconds, job: Job) -> JobId {
         self.advance(at);
         let id = JobId(self.jobs);
@@ -61,8 +61,8 @@ impl FairShareServer {
         id
     }
 
-    /// Returns the end of the next job, if no further client comes before; of jobs that end together, the first that
-    /// came.
+    /// Returns the end of the next job, if no further client comes before; of jobs with the same end, the first to
+    /// join.
     pub(crate) fn next_end(&self) -> Option<(Picoseconds, JobId)> {
         let clients = self.clients.len() as u64;
         let end = |client: &Client| {
@@ -72,7 +72,7 @@ impl FairShareServer {
         self.clients.iter().map(end).min()
     }
 
-    /// Lets the next job end; when it does, and which it is.
+    /// Ends the next job; returns its end and id.
     pub(crate) fn end_next(&mut self) -> Option<(Picoseconds, JobId)> {
         let (at, id) = self.next_end()?;
         self.advance(at);
@@ -96,10 +96,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Picoseconds by which rounding may move an end: one for each of up to twelve changes.
+    /// Tolerance for rounding in picoseconds: one for each of up to twelve changes.
     const SLACK: u64 = 12;
 
-    /// A job and when it comes.
+    /// A job and its start.
     type Coming = (u64, Job);
 
     fn job(units: u32, alone: u64, served: u64) -> Job {
@@ -128,7 +128,7 @@ mod tests {
         ends
     }
 
-    /// The same picosecond by picosecond: no event, no order.
+    /// Returns the same ends, simulated picosecond by picosecond.
     fn stepwise(jobs: &[Coming]) -> Vec<u64> {
         let mut left: Vec<f64> = jobs.iter().map(|(_, job)| f64::from(job.units)).collect();
         let mut ends = vec![0; jobs.len()];
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn who_comes_later_slows_the_rest_of_a_job_and_who_goes_frees_it() {
-        // Two units a 100: alone until 100, then a unit of each takes 200, and the first one is through at 300.
+        // Two units of 100 each: alone until 100, then a unit of each takes 200, and the first job ends at 300.
         assert_eq!(ends(&[(0, job(2, 100, 100)), (100, job(2, 100, 100))]), [300, 400]);
     }
 
@@ -188,7 +188,7 @@ mod tests {
             for ((at, job), end) in jobs.iter().zip(&ends) {
                 prop_assert!(*end >= at + job.alone.0 * u64::from(job.units));
             }
-            // Between any arrival and any end, the jobs that lie within fit.
+            // Between any arrival and any end, the jobs in between fit.
             for (from, until) in jobs.iter().flat_map(|(at, _)| ends.iter().map(move |end| (*at, *end))) {
                 let within = |((at, _), end): &(&Coming, &u64)| *at >= from && **end <= until;
                 let inside = jobs.iter().zip(&ends).filter(within);

@@ -1,23 +1,22 @@
-//! The order of events, and the digest of all that happened in a run.
+//! The order of events, and the digest of all events of a run.
 //!
-//! A key is (time, class, owner, the owner's own sequence number), packed into one 128-bit number so that one
-//! comparison decides. The sequence number is the owner's and not the queue's: what unrelated owners do cannot change
-//! the order. Two runs whose digests differ differ in an event: its time, its kind, its owner or its size; it is no
-//! protection against anybody who looks for two runs of one digest. Invariant: no two keys of one run are equal, so the
-//! order is total.
+//! A key is (time, class, owner, the owner's sequence number), packed into one 128-bit number so that one comparison
+//! decides. The sequence number belongs to the owner and not to the queue, so unrelated owners cannot change the order.
+//! Runs with different digests differ in an event: its time, kind, owner or size. The digest is not cryptographic.
+//! Invariant: no two keys of one run are equal, so the order is total.
 
 use crate::quantity::Picoseconds;
 use std::fmt;
 
-/// Class of an event; of events at one time the first class comes first.
+/// Class of an event, which orders simultaneous events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum EventClass {
-    /// A message, or a packet, arrives.
+    /// A message or packet arrives.
     Arrival,
-    /// A deadline has come.
+    /// A deadline expires.
     Timer,
-    /// A place goes on with what it does.
+    /// A place continues.
     Ready,
 }
 
@@ -29,7 +28,7 @@ const OWNER_BITS: u32 = 24;
 pub struct Key(u128);
 
 impl Key {
-    /// After all events: the key of what does not happen. [`TieBreak::key`] never gives it.
+    /// A key after all events. [`TieBreak::key`] never returns it.
     pub(super) const NEVER: Key = Key(u128::MAX);
 
     /// Returns the time of the event.
@@ -38,27 +37,27 @@ impl Key {
         Picoseconds((self.0 >> 64) as u64)
     }
 
-    /// The number itself, for digests.
+    /// Returns the key as a number, for digests.
     pub fn bits(self) -> u128 {
         self.0
     }
 }
 
-/// Order of events of one time and class: by owner, or permuted by a seed.
+/// Order of simultaneous events of one class: by owner, or permuted by a seed.
 ///
-/// An answer that moves with the seed depends on an order that the chip does not fix.
+/// A result that changes with the seed depends on an order that the chip does not define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TieBreak {
     seed: u64,
 }
 
 impl TieBreak {
-    /// The order of `seed`; 0 is the natural one.
+    /// Makes the order of `seed`; 0 is the natural one.
     pub fn new(seed: u64) -> TieBreak {
         TieBreak { seed }
     }
 
-    /// The key of event number `sequence` of `owner`.
+    /// Returns the key of event number `sequence` of `owner`.
     ///
     /// # Panics
     /// If `owner` has more than 24 bits.
@@ -71,7 +70,8 @@ impl TieBreak {
     }
 }
 
-/// A one-to-one map of the numbers below 2^24 that `key` chooses: each of its steps can be undone.
+/// Returns the image of `number` under a permutation of the numbers below 2^24 chosen by `key`; each step is
+/// invertible.
 #[inline(never)]
 fn permute(number: u32, key: u64) -> u32 {
     const MASK: u32 = (1 << OWNER_BITS) - 1;
@@ -80,7 +80,7 @@ fn permute(number: u32, key: u64) -> u32 {
     (mixed ^ (mixed >> 12)).wrapping_mul(0x9e_3779) & MASK
 }
 
-/// The output function of SplitMix64: each input bit reaches all others.
+/// The output function of SplitMix64: each input bit affects all output bits.
 #[inline]
 fn scramble(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -88,13 +88,13 @@ fn scramble(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Initial values of the lanes: digits of pi. With a lane of zero the first event would have no effect.
+/// Initial values of the lanes: digits of pi. If a lane were zero, the first event would have no effect.
 const LANES: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
-/// Salt mixed into a description, digits of pi as well; its first three bits, where the kind is, are zero.
+/// Salt for the size, digits of pi as well; the three bits of the kind are zero.
 const SALT: u64 = 0x0409_3822_299f_31d0;
 
-/// 128 bits over the keys, kinds and sizes of all events so far, and how many there were.
+/// A 128-bit digest of the keys, kinds and sizes of all events so far, with their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
     lanes: [u64; 2],
@@ -108,12 +108,12 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Takes in one event: one of seven kinds, which are not 0, and what there is to say of it in 61 bits.
+    /// Adds an event of kind 1 to 7, with a size of 61 bits.
     #[inline]
     pub fn record(&mut self, key: Key, kind: u32, size: u64) {
         debug_assert!((1..8).contains(&kind) && size >> 61 == 0, "{kind} or {size} would hide the other");
         let [time, rest] = [(key.bits() >> 64) as u64, key.bits() as u64];
-        // Neither factor that an event brings is ever zero: the kind is not, and what is odd is not.
+        // The factors of an event are never zero: the first includes the kind, and the second is odd.
         self.lanes[0] = fold(self.lanes[0] ^ time, size ^ u64::from(kind) << 61 ^ SALT);
         self.lanes[1] = fold(self.lanes[1] ^ rest, self.lanes[0] | 1);
         self.events += 1;
@@ -125,8 +125,8 @@ impl Digest {
     }
 }
 
-/// Both halves of the product, one over the other: each bit of a factor reaches all others. After wyhash's `mum`
-/// (Wang Yi 2019, <https://github.com/wangyi-fudan/wyhash>).
+/// Returns the exclusive or of both halves of the product, so that each bit of a factor affects all others. After
+/// wyhash's `mum` (Wang Yi 2019, <https://github.com/wangyi-fudan/wyhash>).
 #[inline]
 fn fold(one: u64, other: u64) -> u64 {
     let product = u128::from(one) * u128::from(other);

@@ -1,19 +1,19 @@
 //! Links between routers, reserved along a whole path when a packet enters.
 //!
-//! The header takes one hop time from link to link, the body follows without a store in between, and each link is
-//! taken for as long as the body passes and for what its router needs before the next packet. One call replaces an
-//! event for each hop. What that costs in exactness, the property tests measure against [`exact`](super::exact): a
-//! packet that enters earlier holds its links against one that would in truth come first.
+//! The header takes one hop time from link to link, the body follows without intermediate storage (wormhole routing),
+//! and each link is occupied while the body passes and its router recovers. One call replaces an event for each hop.
+//! The property tests measure the loss of accuracy against [`exact`](super::exact): a packet that enters earlier keeps
+//! its reserved links even from one that would really arrive first.
 
 use super::Timeline;
 use crate::quantity::Picoseconds;
 
-/// Speed of packets.
+/// Timing of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkTiming {
-    /// A header from one router to the next, link included.
+    /// Time of a header from one router to the next, including the link.
     pub hop: Picoseconds,
-    /// One flit over one link.
+    /// Time of one flit on one link.
     pub flit: Picoseconds,
     /// Time that a link needs after each packet before it takes the next one.
     pub recovery: Picoseconds,
@@ -26,7 +26,7 @@ impl LinkTiming {
     }
 }
 
-/// Packets of one length, one behind the other.
+/// Packets of equal length, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
     /// Number of packets.
@@ -36,13 +36,13 @@ pub struct Train {
 }
 
 impl Train {
-    /// Returns the time that they hold a link, the recovery after the last one included.
+    /// Returns the time for which they occupy a link, including the last recovery.
     fn hold(self, pace: LinkTiming) -> Picoseconds {
         Picoseconds((pace.flit.0 * self.flits + pace.recovery.0) * self.packets)
     }
 }
 
-/// All links of one network, and how much has passed each.
+/// All links of a network, with their traffic.
 #[derive(Clone, Debug)]
 pub struct Network {
     pace: LinkTiming,
@@ -51,19 +51,19 @@ pub struct Network {
 
 #[derive(Clone, Debug, Default)]
 struct Link {
-    /// Times at which it is taken.
+    /// Busy times of the link.
     timeline: Timeline,
-    /// Number of flits that have passed it.
+    /// Number of flits that have crossed it.
     flits: u64,
 }
 
 impl Network {
-    /// A network of `links` links, all free.
+    /// Makes a network of `links` free links.
     pub fn new(links: usize, pace: LinkTiming) -> Network {
         Network { pace, links: vec![Link::default(); links] }
     }
 
-    /// Sends `train` over `path` at `from`; returns how much later than alone its last flit arrives.
+    /// Sends `train` over `path` at `from`; returns the delay of its last flit by contention.
     ///
     /// `present` is as for [`Timeline::reserve`].
     #[inline]
@@ -75,7 +75,7 @@ impl Network {
         train: Train,
     ) -> Picoseconds {
         let (hold, flits) = (train.hold(self.pace), train.flits * train.packets);
-        // Where the header is and would be alone: to add up what it waits at each link takes the host longer.
+        // Arrival of the header with and without contention; summing up the delays at each link would be slower.
         let (mut header, mut alone) = (from, from);
         for link in path {
             let link = &mut self.links[link];
@@ -86,17 +86,17 @@ impl Network {
         header - alone
     }
 
-    /// Returns the speed of packets.
+    /// Returns the timing of packets.
     pub fn pace(&self) -> LinkTiming {
         self.pace
     }
 
-    /// Returns the number of flits that have passed each link, in the order of their numbers.
+    /// Returns the number of flits that have crossed each link, in the order of the links' numbers.
     pub fn flits(&self) -> impl Iterator<Item = u64> + '_ {
         self.links.iter().map(|link| link.flits)
     }
 
-    /// Returns the number of flits that have passed `link`.
+    /// Returns the number of flits that have crossed `link`.
     pub fn flits_of(&self, link: usize) -> u64 {
         self.links[link].flits
     }

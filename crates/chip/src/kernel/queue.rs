@@ -1,20 +1,19 @@
-//! The queue of events to come: at most one of each owner.
+//! The queue of future events, at most one for each owner.
 //!
-//! A tournament: a tree over all owners whose every node holds the times of its four children's earliest events and
-//! whose they are, so the root is the next one. An event that comes, moves or goes plays again on its way to the root:
-//! three comparisons a level, whose outcome needs no branch, within one line of the host's caches. Only of events of
-//! one time the rest of their keys decides. There is no list for events of the present moment: every turn of a place
-//! and every transfer takes time, so none arises.
-//! Invariant: a node's entry is the least of the entries of its children.
+//! A tournament tree over all owners: each node holds the times and owners of its four children's earliest events, so
+//! the root has the next event. Adding, moving or removing an event updates the path to the root, with three
+//! branch-free comparisons per level within one cache line of the host. The rest of the keys matters only for
+//! simultaneous events. There is no list of events at the present, because every turn and every transfer takes time.
+//! Invariant: a node's entry is the minimum of the entries of its children.
 
 use super::Key;
 use std::hint::select_unpredictable;
 
-/// The times of owners without an event: after all others, and of each owner its own, so that no two are equal.
+/// Base of the times of owners without an event: after all others, and distinct for each owner.
 const NEVER: u64 = u64::MAX - u32::MAX as u64;
 
-/// Rank among events of one time: the low half of a key, whose last bits, the sequence number, are replaced by the
-/// owner's number. One owner has one event here, so the sequence number never decides.
+/// Rank among simultaneous events: the low half of a key, with the sequence number replaced by the owner's number. Each
+/// owner has one event here, so the sequence number never decides.
 type EventRank = u64;
 
 /// Time of an event, and its rank.
@@ -29,7 +28,7 @@ struct HeapNode {
 }
 
 impl HeapNode {
-    /// The earliest of the four.
+    /// Returns the earliest of the four.
     #[inline(always)]
     fn earliest(&self) -> Entry {
         let [a, b, c, d] = self.times;
@@ -40,11 +39,11 @@ impl HeapNode {
         }
         let is_second = second < first;
         let index = select_unpredictable(is_second, 2 | usize::from(is_d), usize::from(is_b));
-        // The time is chosen by itself: it decides at the next node, and the rank mostly does not.
+        // The time is selected separately, because the next node needs it and mostly not the rank.
         (select_unpredictable(is_second, second, first), self.ranks[index])
     }
 
-    /// The same where some are at one time.
+    /// As [`HeapNode::earliest`], if some times are equal.
     #[inline(never)]
     fn earliest_by_rank(&self) -> Entry {
         let entry = |side: usize| u128::from(self.times[side]) << 64 | u128::from(self.ranks[side]);
@@ -56,25 +55,25 @@ impl HeapNode {
 
 /// The next event of each owner, in the order of their keys.
 pub struct Queue {
-    /// The children of each node that has some. Node 0 is the root, the children of node `n` are `4 n + 1` and the next
-    /// three; nodes from the number of these fours on are the owners.
+    /// The children of each inner node. Node 0 is the root, the children of node `n` are `4 n + 1` and the next three;
+    /// nodes from `fours.len()` on are the owners.
     fours: Vec<HeapNode>,
     /// The event at the root.
     root: Entry,
-    /// The keys as they were given, by owner.
+    /// The full keys, by owner.
     keys: Vec<Key>,
 }
 
 impl Queue {
     /// Returns a queue of `owners` owners without events.
     pub fn new(owners: usize) -> Queue {
-        // Sides without a child are at no time either, each at its own.
+        // Missing children have distinct times after all events.
         let nobody = HeapNode { times: [0, 1, 2, 3].map(|side| u64::MAX - side), ranks: [EventRank::MAX; 4] };
         let fours = vec![nobody; owners.saturating_sub(1).div_ceil(3)];
         Queue { fours, root: (u64::MAX, EventRank::MAX), keys: vec![Key::NEVER; owners] }
     }
 
-    /// Gives `owner` the event `key`, which is of that owner, instead of the one that it has, if it has one.
+    /// Sets the event of `owner` to `key`, which must be a key of that owner; replaces an earlier event.
     #[inline]
     pub fn set(&mut self, owner: u32, key: Key) {
         self.keys[owner as usize] = key;
@@ -82,7 +81,7 @@ impl Queue {
         self.play(owner, (key.time().0, rank));
     }
 
-    /// Takes the event of `owner` out, if it has one.
+    /// Removes the event of `owner`, if it has one.
     pub fn remove(&mut self, owner: u32) -> Option<Key> {
         let key = self.key_of(owner)?;
         self.keys[owner as usize] = Key::NEVER;
@@ -90,27 +89,27 @@ impl Queue {
         Some(key)
     }
 
-    /// The event of `owner`, if it has one.
+    /// Returns the event of `owner`, if it has one.
     #[inline]
     pub fn key_of(&self, owner: u32) -> Option<Key> {
         Some(self.keys[owner as usize]).filter(|key| *key != Key::NEVER)
     }
 
-    /// The next event and whose it is.
+    /// Returns the next event and its owner.
     #[inline]
     pub fn first(&self) -> Option<(Key, u32)> {
         let (time, owner) = (self.root.0, self.root.1 as u32);
         (time < NEVER).then(|| (self.keys[owner as usize], owner))
     }
 
-    /// Takes the next event and says whose it is.
+    /// Removes the next event and returns it with its owner.
     pub fn pop(&mut self) -> Option<(Key, u32)> {
         let (key, owner) = self.first()?;
         self.remove(owner);
         Some((key, owner))
     }
 
-    /// Lets `owner` play anew, on all the way to the root.
+    /// Updates the path from `owner` to the root.
     #[inline]
     fn play(&mut self, owner: u32, mut entry: Entry) {
         let mut node = self.fours.len() + owner as usize;

@@ -1,5 +1,5 @@
-//! What the kernel promises: one order, a digest that sees everything, reservations that overlap nowhere, and a network
-//! that stays near to the one with an event for each hop.
+//! The guarantees of the kernel: a total order, a digest of everything, reservations without overlap, and a network
+//! close to the one with an event for each hop.
 
 use super::exact::{self, Packet};
 use super::timeline::INTERVALS_MAX;
@@ -115,7 +115,7 @@ proptest! {
         ] {
             others[index] = other;
             let (one, other) = (digest(&events), digest(&others));
-            // What an owner or a number changes is in the second lane alone.
+            // A change of owner or number shows in the second lane only.
             prop_assert_ne!(&one[16..], &other[16..]);
         }
     }
@@ -152,7 +152,7 @@ fn what_is_past_is_forgotten_and_the_rest_is_bounded() {
         line.reserve(Picoseconds(0), Picoseconds(number * 100), Picoseconds(10 + number % 7));
     }
     assert_eq!(line.intervals(Picoseconds(0)).len(), INTERVALS_MAX);
-    // What is past makes room, so that none of the gaps between the new ones is closed.
+    // Past intervals are dropped first, so no gap between the new ones is closed.
     let new = |number: usize| 100_000 + 100 * number as u64;
     for number in 0..INTERVALS_MAX {
         line.reserve(Picoseconds(new(0)), Picoseconds(new(number)), Picoseconds(10));
@@ -178,7 +178,7 @@ proptest! {
     fn events_come_in_the_order_of_their_keys(
         steps in prop::collection::vec((0..40_u32, 0..50_u64, 0..4_u32, 0..3_usize), 0..300), seed in 0..4_u64,
     ) {
-        // Of one time the later owner may come first: by its class, or by the seed.
+        // At equal times, the class or the seed may put the later owner first.
         let (tie_break, classes) = (TieBreak::new(seed), [EventClass::Arrival, EventClass::Timer, EventClass::Ready]);
         let mut queue = Queue::new(40);
         let mut expected = std::collections::BTreeMap::new();
@@ -235,8 +235,8 @@ proptest! {
         }
     }
 
-    /// Times of all sizes, so that numbers begin anew, and lengths from one to more than the rows take; what is past is
-    /// forgotten again and again.
+    /// Times of all sizes, so that numbers wrap around, and lengths from one to more than the rows hold; past intervals
+    /// are dropped repeatedly.
     #[test]
     fn a_reservation_is_the_earliest_gap_whatever_the_distances(
         requests in prop::collection::vec((0..27_u32, any::<u64>(), 0..25_u32, any::<u64>(), 0..3_u32), 1..200)
@@ -286,13 +286,14 @@ proptest! {
             flits += packet.flits * packet.path.len() as u64;
         }
         prop_assert_eq!(network.flits().sum::<u64>(), flits);
-        // What the quick network says is how much later than alone, so it cannot be sooner; the exact one could.
+        // The quick network returns a delay, so its packets cannot arrive sooner than alone; those of the exact one
+        // could.
         for (packet, arrival) in packets.iter().zip(exact::arrivals(LINKS, PACE, &packets)) {
             prop_assert!(arrival >= packet.from + PACE.alone(packet.path.len(), packet.flits));
         }
     }
 
-    /// In the quick network, which gives only delays: no link carries two packets at once.
+    /// In the quick network, which returns only delays, no link carries two packets at once.
     #[test]
     fn nothing_arrives_sooner_than_the_busiest_link_lets_it_pass(packets in row(100, 20_000)) {
         let last = quick(LINKS, &packets).into_iter().max().unwrap_or_default();
@@ -304,7 +305,8 @@ proptest! {
         prop_assert!(last.0 + PACE.recovery.0 >= busiest, "{last} and {busiest}");
     }
 
-    /// The mean latency, alone included, at a third of the capacity of the row's middle link.
+    /// Compares the mean latency, including that of a packet alone, at a third of the capacity of the row's middle
+    /// link.
     #[test]
     fn the_quick_network_is_within_a_tenth_of_the_exact_one(packets in row(400, 3_200_000)) {
         let quick = latency(&packets, &quick(LINKS, &packets));
@@ -312,7 +314,7 @@ proptest! {
         prop_assert!(quick.abs_diff(exact) * 10 <= exact, "{quick} and {exact}");
     }
 
-    /// The same on a mesh for trains of packets, at a third of the capacity of its middle links.
+    /// The same for trains of packets on a mesh, at a third of the capacity of its middle links.
     #[test]
     fn trains_on_a_mesh_are_within_a_tenth_of_the_exact_network(trains in mesh(400, 2_120_000)) {
         let quick = trains.iter().scan(Network::new(MESH_LINKS, PACE), |network, (packets, train)| {
@@ -331,7 +333,7 @@ proptest! {
     }
 }
 
-/// The sum of all latencies.
+/// Returns the sum of all latencies.
 fn latency(packets: &[Packet], arrivals: &[Picoseconds]) -> u64 {
     arrivals.iter().zip(packets).map(|(arrival, packet)| (*arrival - packet.from).0).sum()
 }
@@ -342,7 +344,7 @@ impl Train {
         from + (PACE.flit * self.flits + PACE.recovery) * (self.packets - 1)
     }
 
-    /// Its packets of their own, one behind the other.
+    /// Returns the packets of the train as separate packets, one behind the other.
     fn apart(self, first: &Packet) -> impl Iterator<Item = Packet> {
         let first = first.clone();
         (1..=self.packets).map(move |packets| {
@@ -356,7 +358,7 @@ impl Train {
 const SIDE: usize = 4;
 const MESH_LINKS: usize = 4 * SIDE * SIDE;
 
-/// The links from one router to another, along the row and then along the column.
+/// Returns the links from one router to another, along the row and then along the column.
 fn route(source: usize, target: usize) -> Vec<usize> {
     let (mut at, mut path) = (source, Vec::new());
     let mut go = |at: &mut usize, step: isize, direction: usize| {

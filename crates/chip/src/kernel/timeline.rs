@@ -1,35 +1,34 @@
-//! When a resource that serves one request at a time is free.
+//! The busy times of a resource that serves one request at a time.
 //!
-//! Requests come in no order of time: a place that has computed ahead reserves later moments first. So the intervals in
-//! which the resource is busy are kept, in no order, until they are past (before the least time that any request can
-//! still ask for), and a request takes the first gap between them that is long enough. Forgetting what is past loses
-//! nothing; if too many intervals are to come, the two that are closest become one, which can only delay.
+//! Requests are not in the order of time: a place that has computed ahead reserves later times first. So the busy
+//! intervals are kept, unordered, until they are past (before any time that can still be requested), and a request
+//! takes the first gap that is long enough. Dropping past intervals loses nothing; if there are too many future ones,
+//! the two closest are merged, which can only delay.
 //!
-//! Nearly always a request finds its interval free and a few others near it. So a few intervals also stand in two rows
-//! of short numbers, in which one pass without a branch sees that nothing is in the way. Such a number is what is left
-//! of a time without its low bits, rounded to the outside, and without its high ones: it may raise a false alarm, which
-//! costs a second look at the whole numbers, but never misses what is in the way.
+//! Nearly always the requested interval is free, with a few others nearby. So a few intervals are also kept as two rows
+//! of short integers, which one branch-free SIMD pass checks for conflicts. A short integer is a time without its low
+//! bits, rounded outwards, and without its high bits: it may cause a false alarm, which costs a check of the full
+//! numbers, but never misses a conflict.
 //!
-//! If an interval is long, or the rows are full, all move to a sorted list, in which adjacent ones are merged.
-//! They move back when few are left.
-//! Invariant: no two intervals overlap, and those of the rows are short.
+//! If an interval is long or the rows are full, all intervals move to a sorted list, in which adjacent ones are merged.
+//! They move back when few are left. Invariant: no two intervals overlap, and those in the rows are short.
 
 use crate::quantity::Picoseconds;
 use wide::{CmpGt, CmpLt, i16x16};
 
-/// Most intervals to come that are kept.
+/// Maximum number of future intervals.
 pub(super) const INTERVALS_MAX: usize = 64;
 
-/// Stretches in the rows.
+/// Intervals in the rows.
 const ROW: usize = 16;
 
-/// Low bits that the numbers of the rows leave out: they count in 512 ps, and begin anew after 34 µs.
+/// Low bits omitted in the rows, whose numbers count in 512 ps and wrap around after 34 µs.
 const FINE_BITS: u32 = 9;
 
-/// The longest interval in the rows: two of these, rounded, fit into half of the range of its numbers.
+/// Longest interval in the rows: two of these, rounded, fit into half the range of the short integers.
 const SHORT_MAX: u64 = 1 << (FINE_BITS + 13);
 
-/// The busy intervals of one resource that are to come, and some that are past.
+/// The future busy intervals of one resource, and some past ones.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     kept: IntervalStore,
@@ -38,12 +37,12 @@ pub struct Timeline {
 /// Storage of the intervals.
 #[derive(Clone, Debug, Default)]
 enum IntervalStore {
-    /// Nothing has been asked for yet.
+    /// No request yet.
     #[default]
     Nothing,
-    /// In the rows, and the entry of them that is written next, modulo their length.
+    /// In the rows; `next`, modulo their length, is the entry to write next.
     Rows { next: u32, rows: Box<Rows> },
-    /// In order, apart from each other; some may be past.
+    /// Sorted and not adjacent; some may be past.
     List(Vec<BusyInterval>),
 }
 
@@ -78,7 +77,7 @@ impl BusyInterval {
         self.end - self.start <= SHORT_MAX
     }
 
-    /// Start and end as the rows have them.
+    /// Returns start and end in the form of the rows.
     #[inline]
     fn rounded(self) -> (i16, i16) {
         let up = (1 << FINE_BITS) - 1;
@@ -87,7 +86,7 @@ impl BusyInterval {
 }
 
 impl Rows {
-    /// Returns the entries that may be in the way.
+    /// Returns the entries that may conflict.
     #[inline(always)]
     fn alarms(&self, interval: BusyInterval) -> Entries {
         let (start, end) = interval.rounded();
@@ -97,7 +96,7 @@ impl Rows {
         (starts_before & ends_after).move_mask() as Entries
     }
 
-    /// Puts a short interval where one is past.
+    /// Replaces a past interval by a short one.
     #[inline(always)]
     fn write(&mut self, index: usize, interval: BusyInterval) {
         self.intervals[index] = interval;
@@ -105,7 +104,7 @@ impl Rows {
         (self.starts.as_array_mut()[index], self.ends.as_array_mut()[index]) = (start, end);
     }
 
-    /// Returns one of the `alarms`, an interval that overlaps this one, which then cannot begin before that ends.
+    /// Returns an entry of `alarms` that really overlaps this interval, if there is one.
     #[inline]
     fn overlapping(&self, interval: BusyInterval, mut alarms: Entries) -> Option<usize> {
         while alarms != 0 {
@@ -119,8 +118,8 @@ impl Rows {
         None
     }
 
-    /// Reserves the first free interval from this one on, of which these alarms are known, if there is an entry for it.
-    /// Gives where it starts, and which entry is written next.
+    /// Reserves the first free interval from this one on, given its `alarms`, if there is an entry for it. Returns its
+    /// start, and the entry to write next.
     fn reserve(
         &mut self,
         present: u64,
@@ -149,9 +148,9 @@ impl Rows {
 }
 
 impl Timeline {
-    /// Reserves the first free interval of length `duration` at `from` or later, and returns where it starts.
+    /// Reserves the first free interval of length `duration` at `from` or later, and returns its start.
     ///
-    /// `present` is a time before which nobody will ask any more; it is not after `from`.
+    /// `present` is a time before which there will be no more requests; it is not after `from`.
     #[inline(always)]
     pub fn reserve(&mut self, present: Picoseconds, from: Picoseconds, duration: Picoseconds) -> Picoseconds {
         debug_assert!(present <= from, "a request from the past: {present} and {from}");
@@ -170,7 +169,7 @@ impl Timeline {
         Picoseconds(self.reserve_anywhere(present.0, interval))
     }
 
-    /// As `reserve`, of a short interval among the rows, of which these alarms are known.
+    /// As `reserve`, for a short interval in the rows, given its alarms.
     #[inline(never)]
     fn reserve_near(&mut self, present: u64, interval: BusyInterval, alarms: Entries) -> u64 {
         if let IntervalStore::Rows { next, rows } = &mut self.kept
@@ -182,7 +181,7 @@ impl Timeline {
         self.reserve_in_list(present, interval)
     }
 
-    /// As `reserve`, of what is empty, or long, or the first, or in a list.
+    /// As `reserve`, for an interval that is empty, long or the first, or goes to a list.
     #[inline(never)]
     fn reserve_anywhere(&mut self, present: u64, interval: BusyInterval) -> u64 {
         if interval.start == interval.end {
@@ -195,7 +194,7 @@ impl Timeline {
         self.reserve_in_list(present, interval)
     }
 
-    /// As `reserve`, among a list; makes one of the rows if there is none.
+    /// As `reserve`, in a list, into which the rows are converted.
     fn reserve_in_list(&mut self, present: u64, mut interval: BusyInterval) -> u64 {
         let mut list = match std::mem::take(&mut self.kept) {
             IntervalStore::List(list) => list,
@@ -226,7 +225,7 @@ impl Timeline {
 }
 
 impl IntervalStore {
-    /// The intervals to come, in order; those that touch are one.
+    /// Returns the intervals to come, in order; those that touch are one.
     fn sorted(&self, present: u64) -> Vec<BusyInterval> {
         let all = match self {
             IntervalStore::Nothing => &[],
@@ -244,7 +243,7 @@ impl IntervalStore {
     }
 }
 
-/// Puts an interval before the one at `index` of a list, and joins it with neighbours that it touches.
+/// Inserts an interval before `index` of a list, and merges it with adjacent neighbours.
 fn join(list: &mut Vec<BusyInterval>, index: usize, interval: BusyInterval) {
     let touches_before = index > 0 && list[index - 1].end == interval.start;
     let touches_after = index < list.len() && list[index].start == interval.end;
@@ -256,7 +255,7 @@ fn join(list: &mut Vec<BusyInterval>, index: usize, interval: BusyInterval) {
     }
 }
 
-/// Forgets what is past of a list, or closes the least gap if nothing is. If few are left, the rows take them.
+/// Drops the past intervals of a list, or closes the smallest gap if there are none; converts a short list to rows.
 #[cold]
 fn shortened(mut list: Vec<BusyInterval>, present: u64) -> IntervalStore {
     let past = list.partition_point(|interval| interval.is_past(present));

@@ -1,12 +1,11 @@
 //! Quantities with their units: times, clock rates, sizes, voltages, powers.
 //!
-//! A number without its unit is the oldest fault of a machine model, so each quantity here is a type of its own
-//! and can be mixed up with no other. All are integers: the clock of a modelled chip must not drift. A clock rate
-//! is a fraction (`1600 MHz / 3`), because 533 MHz is not what the hardware runs at.
+//! Each quantity is a type of its own, so that units cannot be mixed up. All are integers, because the clock of a
+//! modelled chip must not drift. A clock rate is a fraction (`1600 MHz / 3`), because the hardware does not run at 533
+//! MHz.
 //!
-//! Sizes, and numbers with units as people write and read them, are here. Chip files have a reader of their own
-//! (`file::unit`). It does not know what the quantities are for. Invariants: a quantity is in one unit wherever it
-//! goes; text has others; what is read has a unit and is above zero.
+//! This file has sizes, and numbers with units as text. Chip files have a parser of their own (`file::unit`).
+//! Invariants: a quantity has one unit everywhere in the code; parsed quantities have a unit and are above zero.
 
 mod power;
 mod time;
@@ -30,7 +29,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A data rate, in bytes a second.
+/// A data rate, in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BytesPerSecond(pub u64);
 
@@ -44,7 +43,7 @@ impl fmt::Display for BytesPerSecond {
     }
 }
 
-/// A number with four digits or so and a prefix of its unit; for people.
+/// Formats a number with about four digits and a prefix of its unit.
 pub fn scaled(number: f64, unit: &str) -> String {
     if number == 0.0 {
         return format!("0 {unit}");
@@ -63,7 +62,7 @@ pub fn scaled(number: f64, unit: &str) -> String {
     format!("{number:.digits$} {prefix}{unit}")
 }
 
-/// Reads a number above zero with one of some units behind it, blanks between them or not.
+/// Parses a number above zero followed by one of some units, with or without blanks in between.
 fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<u64> {
     let start = text.find(|character: char| character.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(start);

@@ -1,6 +1,6 @@
-//! Voltages, powers, and the energies that powers come to.
+//! Voltages, powers and energies.
 //!
-//! Who draws them is not known here. Invariant: energies are exact, so their sum does not depend on its order.
+//! Invariant: energies are exact, so a sum does not depend on its order.
 
 use super::time::Picoseconds;
 use super::with_unit;
@@ -14,7 +14,7 @@ use std::str::FromStr;
 pub struct Microvolts(pub u32);
 
 impl Microvolts {
-    /// The voltage in volts.
+    /// Returns the voltage in volts.
     pub fn volts(self) -> f64 {
         f64::from(self.0) / 1e6
     }
@@ -31,12 +31,12 @@ impl fmt::Display for Microvolts {
 pub struct Microwatts(pub u64);
 
 impl Microwatts {
-    /// The power in watts.
+    /// Returns the power in watts.
     pub fn watts(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The energy of this power over a time.
+    /// Returns the energy of this power over a time.
     pub const fn over(self, time: Picoseconds) -> Attojoules {
         Attojoules(self.0 as u128 * time.0 as u128)
     }
@@ -64,7 +64,7 @@ impl fmt::Display for Microwatts {
 impl FromStr for Microwatts {
     type Err = &'static str;
 
-    /// A power that somebody asks for, such as `60W`; powers of chip files are read elsewhere.
+    /// Parses a power such as `60W`; chip files have their own parser.
     fn from_str(text: &str) -> Result<Self, &'static str> {
         let units = [("uW", 1.0), ("mW", 1e3), ("W", 1e6), ("kW", 1e9)];
         with_unit(text, &units).map(Self).ok_or("a power above zero such as 60W, 500mW or 1.5kW")
@@ -76,7 +76,7 @@ impl FromStr for Microwatts {
 pub struct Microjoules(pub u64);
 
 impl Microjoules {
-    /// The energy in joules.
+    /// Returns the energy in joules.
     pub fn joules(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -85,15 +85,15 @@ impl Microjoules {
 impl FromStr for Microjoules {
     type Err = &'static str;
 
-    /// An energy that somebody has, such as `200J` or `1800Wh`.
+    /// Parses an energy such as `200J` or `1800Wh`.
     fn from_str(text: &str) -> Result<Self, &'static str> {
         let units = [("mJ", 1e3), ("J", 1e6), ("kJ", 1e9), ("Wh", 3.6e9), ("kWh", 3.6e12)];
         with_unit(text, &units).map(Self).ok_or("an energy above zero such as 200J, 5kJ or 1800Wh")
     }
 }
 
-/// An energy, in attojoules: microwatts times picoseconds, exact. A megawatt over a year is 2^105 of them, so no
-/// sum of a run reaches the end of 128 bits.
+/// An energy, in attojoules: microwatts times picoseconds, exact. A megawatt over a year is 2^105 of them, so no sum of
+/// a run overflows 128 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Attojoules(pub u128);
 
@@ -101,12 +101,12 @@ impl Attojoules {
     /// No energy.
     pub const ZERO: Self = Self(0);
 
-    /// The energy in joules, for people to read.
+    /// Returns the energy in joules, for display.
     pub fn joules(self) -> f64 {
         self.0 as f64 / 1e18
     }
 
-    /// The constant power that gives this energy over a time, cut to a microwatt; none over no time.
+    /// Returns the mean power of this energy over a time, rounded down to a microwatt; 0 if the time is 0.
     pub const fn mean_over(self, time: Picoseconds) -> Microwatts {
         Microwatts(if time.0 == 0 { 0 } else { (self.0 / time.0 as u128) as u64 })
     }

@@ -1,7 +1,7 @@
-//! Lengths of modelled time, cycles, and the rates of clocks, as fractions.
+//! Lengths of modelled time, cycles, and clock rates as fractions.
 //!
-//! It does not know when anything happens, nor which clock has which rate. Invariants: whole picoseconds, so lengths
-//! add up exactly; a rate is above zero and has at most one cycle a picosecond.
+//! Invariants: lengths are whole picoseconds, so sums are exact; a rate is above zero and has at most one cycle per
+//! picosecond.
 
 use super::with_unit;
 use std::cmp::Ordering;
@@ -21,12 +21,12 @@ impl Picoseconds {
     /// No time.
     pub const ZERO: Self = Self(0);
 
-    /// The length in nanoseconds, for people to read.
+    /// Returns the length in nanoseconds, for display.
     pub fn nanoseconds(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// The sum, or the longest length there is.
+    /// Returns the sum; saturates.
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -79,14 +79,14 @@ impl fmt::Display for Picoseconds {
 impl FromStr for Picoseconds {
     type Err = &'static str;
 
-    /// A time that somebody asks for, such as `90s`; times of chip files are read elsewhere.
+    /// Parses a time such as `90s`; chip files have their own parser.
     fn from_str(text: &str) -> Result<Self, &'static str> {
         let units = [("ns", 1e3), ("us", 1e6), ("ms", 1e9), ("s", 1e12), ("min", 6e13)];
         with_unit(text, &units).map(Self).ok_or("a time above zero such as 90s, 5ms or 2min")
     }
 }
 
-/// A count of clock cycles; of which clock, the place where it stands says.
+/// A number of cycles of a clock that the context determines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cycles(pub u64);
 
@@ -100,7 +100,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The fastest rate that there may be, in hertz: one cycle a picosecond.
+    /// The fastest allowed rate in hertz: one cycle per picosecond.
     pub const HERTZ_MAX: u64 = PICOSECONDS_PER_SECOND;
 
     /// The largest divider.
@@ -115,7 +115,7 @@ impl Rate {
         Some(Self { hertz, divider })
     }
 
-    /// The hertz before they are divided.
+    /// Returns the hertz before the division.
     pub const fn hertz(self) -> u64 {
         self.hertz
     }
@@ -125,7 +125,7 @@ impl Rate {
         self.divider
     }
 
-    /// The rate divided once more.
+    /// Returns the rate divided by another divider.
     pub const fn divided_by(self, divider: u32) -> Option<Self> {
         match self.divider.checked_mul(divider) {
             Some(divider) => Self::new(self.hertz, divider),
@@ -133,12 +133,12 @@ impl Rate {
         }
     }
 
-    /// The rate in megahertz, rounded as floating point does: for power models and for people.
+    /// Returns the rate in megahertz as a floating-point number, for power models and display.
     pub fn megahertz(self) -> f64 {
         self.hertz as f64 / f64::from(self.divider) / 1e6
     }
 
-    /// The length of a cycle, if it is a whole number of picoseconds.
+    /// Returns the length of a cycle, if it is a whole number of picoseconds.
     pub const fn period(self) -> Option<Picoseconds> {
         let length = PICOSECONDS_PER_SECOND * self.divider as u64;
         if length.is_multiple_of(self.hertz) { Some(Picoseconds(length / self.hertz)) } else { None }

@@ -1,8 +1,8 @@
-//! What one core has of the shared memory: two caches, and one line of a write buffer.
+//! The caches of one core for shared memory: two levels, and a write buffer of one line.
 //!
-//! It counts what moves and says nothing of costs. Accesses are cut into parts of one line each. Invariants: a line has
-//! a copy as long as one of the caches holds it, and both caches see the same copy; the parts of an access lie behind
-//! each other and make it up.
+//! It counts transfers and has no costs. Accesses are divided into parts of one line each. Invariants: a line has a
+//! copy as long as one of the caches holds it, and both caches share that copy; the parts of an access are consecutive
+//! and complete.
 
 use super::history::LineVersion;
 use super::{AccessTraffic, LINE_BYTES, SharedMemory};
@@ -13,7 +13,7 @@ use crate::topology::CoreId;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A line as one core has it.
+/// A core's copy of a line.
 #[derive(Clone, Debug)]
 pub(super) struct CachedLine {
     pub(super) image: LineVersion,
@@ -25,16 +25,16 @@ pub(super) struct CachedLine {
 pub(super) struct CoreCaches {
     pub(super) first: Cache,
     pub(super) second: Cache,
-    /// The lines that either cache has.
+    /// Copies of the lines in either cache.
     pub(super) copies: BTreeMap<u64, CachedLine>,
-    /// Lines of the first cache that bear the tag.
+    /// Tagged lines of the first-level cache.
     pub(super) tagged: Vec<u64>,
-    /// The line in the write buffer, and which of its bytes are written.
+    /// The line in the write buffer, with a mask of its written bytes.
     pub(super) write_buffer: Option<(u64, u32, LineVersion)>,
 }
 
 impl CoreCaches {
-    /// With nothing in its caches.
+    /// Makes empty caches.
     pub(super) fn new(caches: &Caches) -> CoreCaches {
         let lines = |size: Option<Bytes>| size.map_or(0, |size| size.0 as usize / LINE_BYTES);
         CoreCaches {
@@ -48,7 +48,7 @@ impl CoreCaches {
 }
 
 impl SharedMemory {
-    /// Writes into the copy that a core has, if it has one.
+    /// Writes into a core's copy, if it has one.
     pub(super) fn change_copy(
         &mut self,
         core: CoreId,
@@ -71,32 +71,35 @@ impl SharedMemory {
 
     pub(super) fn gather(
         &mut self,
-        at: (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         line: u64,
-        (mask, image): (u32, LineVersion),
+        mask: u32,
+        image: &LineVersion,
         moved: &mut AccessTraffic,
     ) {
         let is_other = |write_buffer: &(u64, u32, LineVersion)| write_buffer.0 != line;
-        if self.sides[at.0.0 as usize].write_buffer.as_ref().is_some_and(is_other) {
-            moved.drained += self.drain(at).drained;
+        if self.sides[core.0 as usize].write_buffer.as_ref().is_some_and(is_other) {
+            moved.drained += self.drain(core, now).drained;
         }
-        let side = &mut self.sides[at.0.0 as usize];
+        let side = &mut self.sides[core.0 as usize];
         let write_buffer = side.write_buffer.get_or_insert((line, 0, LineVersion::EMPTY));
         write_buffer.1 |= mask;
-        write_buffer.2.take(mask, &image);
+        write_buffer.2.take(mask, image);
         if write_buffer.1 == u32::MAX {
-            moved.drained += self.drain(at).drained;
+            moved.drained += self.drain(core, now).drained;
         }
     }
 
     pub(super) fn read_cached(
         &mut self,
-        at: (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         line: u64,
         moved: &mut AccessTraffic,
     ) -> LineVersion {
-        let memory = self.memory_at(line, at.1);
-        let side = &mut self.sides[at.0.0 as usize];
+        let memory = self.memory_at(line, now);
+        let side = &mut self.sides[core.0 as usize];
         let mut gone = Vec::new();
         if side.first.has(line) {
             moved.first += 1;
@@ -111,18 +114,19 @@ impl SharedMemory {
             gone.extend(side.first.fill(line));
         }
         let image = side.copies[&line].image;
-        gone.into_iter().for_each(|way| self.drop_copy_if_evicted(at, way.line, moved));
+        gone.into_iter().for_each(|way| self.drop_copy_if_evicted(core, now, way.line, moved));
         image
     }
 
     pub(super) fn read_through(
         &mut self,
-        at: (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         line: u64,
         moved: &mut AccessTraffic,
     ) -> LineVersion {
-        let memory = self.memory_at(line, at.1);
-        let side = &mut self.sides[at.0.0 as usize];
+        let memory = self.memory_at(line, now);
+        let side = &mut self.sides[core.0 as usize];
         if side.first.has(line) {
             moved.first += 1;
             return side.copies[&line].image;
@@ -132,21 +136,21 @@ impl SharedMemory {
         side.copies.insert(line, CachedLine { image: memory, dirty: false });
         side.tagged.push(line);
         if let Some(gone) = gone {
-            self.drop_copy_if_evicted(at, gone.line, moved);
+            self.drop_copy_if_evicted(core, now, gone.line, moved);
         }
         memory
     }
 
-    /// A line has had to go from one cache; if the other does not have it either, its copy ends.
-    fn drop_copy_if_evicted(&mut self, at: (CoreId, Picoseconds), line: u64, moved: &mut AccessTraffic) {
-        let side = &self.sides[at.0.0 as usize];
+    /// Ends the copy of a line evicted from one cache, unless the other cache holds it.
+    fn drop_copy_if_evicted(&mut self, core: CoreId, now: Picoseconds, line: u64, moved: &mut AccessTraffic) {
+        let side = &self.sides[core.0 as usize];
         if !side.first.holds(line) && !side.second.holds(line) {
-            self.leave(at, line, moved);
+            self.leave(core, now, line, moved);
         }
     }
 
-    /// Ends a copy. A changed line goes to memory whole, with the bytes that the core did not change.
-    pub(super) fn leave(&mut self, (core, now): (CoreId, Picoseconds), line: u64, moved: &mut AccessTraffic) {
+    /// Ends a copy. A dirty line is written to memory as a whole, including unchanged bytes.
+    pub(super) fn leave(&mut self, core: CoreId, now: Picoseconds, line: u64, moved: &mut AccessTraffic) {
         let side = &mut self.sides[core.0 as usize];
         let is_tagged = side.tagged.iter().position(|tagged| *tagged == line);
         is_tagged.map(|at| side.tagged.swap_remove(at));
@@ -158,7 +162,7 @@ impl SharedMemory {
     }
 }
 
-/// The lines of a stretch of bytes: which, which bytes of it, and which of the stretch those are.
+/// Divides a range of bytes into lines: returns each line, the range in the line, and the range in the whole.
 pub(super) fn parts(address: u64, len: usize) -> impl Iterator<Item = (u64, Range<usize>, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -174,7 +178,7 @@ pub(super) fn parts(address: u64, len: usize) -> impl Iterator<Item = (u64, Rang
     })
 }
 
-/// Words of four bytes that these bytes lie in.
+/// Returns the number of four-byte words that cover `bytes`.
 pub(super) fn words(bytes: &Range<usize>) -> u32 {
     (bytes.end.div_ceil(4) - bytes.start / 4) as u32
 }

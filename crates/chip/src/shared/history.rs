@@ -1,15 +1,15 @@
-//! What a line held when: its content by time, although who writes it does not come in the order of time.
+//! The content of a line over time, with writes that are not in the order of time.
 //!
-//! Each byte bears the number of the write that put it there, so that two contents can be compared by what they have
-//! seen and not by what they happen to hold. Invariant: what is asked for is never before what was folded.
+//! Each byte has the number of the write that stored it, so that contents are compared by writes and not by values.
+//! Invariant: queries are never before the merged part of the history.
 
 use super::LINE_BYTES;
 use crate::quantity::Picoseconds;
 
-/// The number of a write; nobody has written 0.
+/// Number of a write; 0 is the initial content.
 pub(super) type WriteId = u32;
 
-/// The content of a line, each byte with the write that it is of.
+/// The content of a line, with the write of each byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineVersion {
     pub(super) bytes: [u8; LINE_BYTES],
@@ -27,7 +27,7 @@ impl LineVersion {
     }
 }
 
-/// Bytes of a line that change at one time.
+/// A change of some bytes of a line.
 #[derive(Clone, Debug)]
 struct LineWrite {
     at: Picoseconds,
@@ -35,11 +35,11 @@ struct LineWrite {
     image: LineVersion,
 }
 
-/// The contents of one line.
+/// The history of one line.
 #[derive(Clone, Debug)]
 pub(super) struct History {
     base: LineVersion,
-    /// In order of time.
+    /// Later changes, in the order of time.
     later: Vec<LineWrite>,
 }
 
@@ -50,7 +50,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Bytes change at `at`; nobody asks for what was before `present` any more.
+    /// Adds a change at `at`; there will be no queries before `present` any more.
     pub(super) fn put(&mut self, present: Picoseconds, at: Picoseconds, mask: u32, image: &LineVersion) {
         let place = self.later.partition_point(|change| change.at <= at);
         self.later.insert(place, LineWrite { at, mask, image: *image });

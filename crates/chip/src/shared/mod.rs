@@ -1,14 +1,13 @@
-//! The memory that all cores share and nothing keeps coherent: who reads an old copy gets the old bytes.
+//! Incoherent shared memory: a core that reads an old copy gets the old bytes.
 //!
-//! A core has its two caches and one line of a write buffer, and sees the memory through them by the kind of the
-//! memory: see [`CachePolicy`]. So a read can miss a write, as on the chip, when the reader still has a copy, when the
-//! writer's core has not let go of it, or when a third core has written an older copy back over it. Such a read returns
-//! what it found, and is noted with the write that it missed. What an access costs is the caller's business: each says
-//! what it moved.
+//! A core has two caches and a write buffer of one line, and sees the memory through them according to its
+//! [`CachePolicy`]. As on the chip, a read misses a write if the reader has an old copy, if the write is still in the
+//! writer's core, or if a third core has written an older copy back over it. Such a stale read returns the old bytes,
+//! and is recorded with the missed write. Each access returns its transfers, from which the caller computes the cost.
 //!
-//! Accesses of one core come in the order of its time. Those of different cores need not, because a driver may let a
-//! core run ahead: a write is seen from its time on, whoever asks first. Invariant: no read returns a byte that is
-//! written after it.
+//! Accesses of one core are in the order of time. Those of different cores need not be, because a core may run ahead: a
+//! write is visible from its time on, in any order of calls. Invariant: no read returns a byte that is written after
+//! it.
 
 mod core_caches;
 mod history;
@@ -29,48 +28,48 @@ use std::ops::Range;
 /// Bytes of a line.
 pub const LINE_BYTES: usize = 32;
 
-/// Cache policy of a stretch of memory.
+/// Cache policy of a region of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CachePolicy {
-    /// Past all caches: every access goes to memory, word by word. Never stale.
+    /// Uncached: every access goes to memory, word by word. Never stale.
     Uncached,
-    /// Reads take lines into both caches. A write to a line that the core holds stays there until the line goes or is
-    /// flushed; one to another line goes to memory, and takes nothing in.
+    /// Write-back: reads allocate lines in both caches. A write to a cached line stays there until the line is evicted
+    /// or flushed; another write goes to memory without allocating a line.
     Cached,
-    /// Reads take lines into the first cache, with a tag by which [`SharedMemory::invalidate`] forgets all of them.
-    /// Writes change such a copy, and gather in the write buffer: it lets its line go after the access with which all
-    /// of it is written, or when another line is.
+    /// Write-through: reads allocate lines in the first-level cache, tagged so that [`SharedMemory::invalidate`]
+    /// drops all of them. Writes update such a copy and are combined in the write buffer, which drains its line once
+    /// all of it is written, or when another line is written.
     Through,
 }
 
 /// Lines and words that an access moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccessTraffic {
-    /// Lines that the first cache had.
+    /// Lines that hit the first-level cache.
     pub first: u32,
-    /// Lines that the second cache had.
+    /// Lines that hit the second-level cache.
     pub second: u32,
     /// Lines fetched from memory.
     pub fetched: u32,
-    /// Lines that caches wrote back.
+    /// Lines written back by caches.
     pub written_back: u32,
-    /// Lines that the write buffer let go.
+    /// Lines drained from the write buffer.
     pub drained: u32,
-    /// Words that were read from memory.
+    /// Words read from memory.
     pub words_read: u32,
-    /// Words that were written to memory.
+    /// Words written to memory.
     pub words_written: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Line {
-    /// Contents of memory.
+    /// Content of memory.
     memory: History,
-    /// Contents that memory would have if every write reached it at once.
+    /// Content that memory would have if every write reached it at once.
     newest: History,
 }
 
-/// Memory that all cores share and nothing keeps coherent.
+/// Incoherent shared memory of all cores.
 #[derive(Clone, Debug)]
 pub struct SharedMemory {
     sides: Vec<CoreCaches>,
@@ -83,7 +82,7 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Returns memory of zeros, under `cores` cores with empty caches.
+    /// Makes zeroed memory for `cores` cores with empty caches.
     pub fn new(caches: &Caches, cores: u32) -> SharedMemory {
         let nobody = Write { core: CoreId(0), at: Picoseconds::ZERO };
         SharedMemory {
@@ -96,15 +95,16 @@ impl SharedMemory {
         }
     }
 
-    /// Says that no access comes before `present` any more.
+    /// Declares that no access will be before `present` any more.
     pub fn set_present(&mut self, present: Picoseconds) {
         self.present = present;
     }
 
-    /// Reads from `address` on, as `core` sees it at `now`.
+    /// Reads from `address` on as `core` sees it at `now`.
     pub fn read(
         &mut self,
-        (core, now): (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         kind: CachePolicy,
         address: u64,
         into: &mut [u8],
@@ -116,19 +116,20 @@ impl SharedMemory {
                     moved.words_read += words(&bytes);
                     self.memory_at(line, now)
                 }
-                CachePolicy::Cached => self.read_cached((core, now), line, &mut moved),
-                CachePolicy::Through => self.read_through((core, now), line, &mut moved),
+                CachePolicy::Cached => self.read_cached(core, now, line, &mut moved),
+                CachePolicy::Through => self.read_through(core, now, line, &mut moved),
             };
             into[part].copy_from_slice(&image.bytes[bytes.clone()]);
-            self.compare((core, now), line, bytes, &image);
+            self.compare(core, now, line, bytes, &image);
         }
         moved
     }
 
-    /// Writes from `address` on, as `core` does at `now`.
+    /// Writes from `address` on as `core` at `now`.
     pub fn write(
         &mut self,
-        (core, now): (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         kind: CachePolicy,
         address: u64,
         from: &[u8],
@@ -153,16 +154,16 @@ impl SharedMemory {
                     self.store(line, now, mask, &image);
                 }
                 CachePolicy::Through => {
-                    // What it counts of caches is free here: the line goes to memory as well.
+                    // The update of the copy is not counted, because the line goes to memory as well.
                     self.change_copy(core, line, mask, &image, &mut AccessTraffic::default());
-                    self.gather((core, now), line, (mask, image), &mut moved);
+                    self.gather(core, now, line, mask, &image, &mut moved);
                 }
             }
         }
         moved
     }
 
-    /// `core` forgets what its first cache has of [`CachePolicy::Through`] memory; CL1INVMB on the SCC.
+    /// Invalidates the [`CachePolicy::Through`] lines in the first-level cache of `core`; CL1INVMB on the SCC.
     pub fn invalidate(&mut self, core: CoreId) {
         let side = &mut self.sides[core.0 as usize];
         for line in std::mem::take(&mut side.tagged) {
@@ -171,8 +172,8 @@ impl SharedMemory {
         }
     }
 
-    /// The write buffer of `core` lets its line go.
-    pub fn drain(&mut self, (core, now): (CoreId, Picoseconds)) -> AccessTraffic {
+    /// Drains the write buffer of `core`.
+    pub fn drain(&mut self, core: CoreId, now: Picoseconds) -> AccessTraffic {
         let mut moved = AccessTraffic::default();
         if let Some((line, mask, image)) = self.sides[core.0 as usize].write_buffer.take() {
             self.store(line, now, mask, &image);
@@ -181,8 +182,8 @@ impl SharedMemory {
         moved
     }
 
-    /// Writes back everything that `core` has changed of these bytes' lines in its caches, and forgets the lines.
-    pub fn flush(&mut self, (core, now): (CoreId, Picoseconds), address: Range<u64>) -> AccessTraffic {
+    /// Writes back the dirty lines of these bytes in the caches of `core`, and invalidates all their lines.
+    pub fn flush(&mut self, core: CoreId, now: Picoseconds, address: Range<u64>) -> AccessTraffic {
         let mut moved = AccessTraffic::default();
         if address.is_empty() {
             return moved;
@@ -194,12 +195,12 @@ impl SharedMemory {
             let side = &mut self.sides[core.0 as usize];
             side.first.forget(line);
             side.second.forget(line);
-            self.leave((core, now), line, &mut moved);
+            self.leave(core, now, line, &mut moved);
         }
         moved
     }
 
-    /// The first stale reads, in the order in which they were made.
+    /// Returns the first stale reads, in the order of the calls.
     pub fn stale_reads(&self) -> &[StaleRead] {
         &self.stale
     }

@@ -1,8 +1,7 @@
-//! Stale reads: which write a read has missed, and why.
+//! Stale reads: the write that a read has missed, and the cause.
 //!
-//! It looks at the newest write to each byte, whoever has it, and at where that write is now. What the program lacks is
-//! said in words; nothing is done about it. Invariant: a read is noted at most once for each line, at the first byte
-//! that is old.
+//! It compares a read with the newest write to each byte, and finds out where that write is. The remedy is only
+//! reported. Invariant: a read is recorded at most once for each line, at its first stale byte.
 
 use super::history::{LineVersion, WriteId};
 use super::{LINE_BYTES, SharedMemory};
@@ -10,10 +9,10 @@ use crate::quantity::Picoseconds;
 use crate::topology::CoreId;
 use std::ops::Range;
 
-/// Most stale reads that are kept; the others are only counted.
+/// Maximum number of stale reads that are kept; others are only counted.
 pub const STALE_LISTED_MAX: usize = 100;
 
-/// A write, as a report names it.
+/// A write, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
     /// Core that wrote.
@@ -25,16 +24,16 @@ pub struct Write {
 /// Cause of a read that missed a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StaleCause {
-    /// The memory has it; the reader's cache has an older copy.
+    /// The write is in memory, but the reader's cache has an older copy.
     OldCopy,
-    /// It is still in the cache, or in the write buffer, of the core that wrote.
+    /// The write is still in the cache or write buffer of its core.
     NotWrittenBack,
-    /// The memory had it, or would have: a core with an older copy of the line wrote that back over it.
+    /// A core with an older copy of the line has written it back over the write.
     Overwritten,
 }
 
 impl StaleCause {
-    /// Its name in files.
+    /// Returns its name in files.
     pub const fn name(self) -> &'static str {
         match self {
             StaleCause::OldCopy => "old-copy",
@@ -43,7 +42,7 @@ impl StaleCause {
         }
     }
 
-    /// Returns the remedy for the program, in words.
+    /// Returns the remedy for the program, as text.
     pub const fn advice(self) -> &'static str {
         match self {
             StaleCause::OldCopy => "the reader has an old copy: invalidate or flush before the read",
@@ -62,11 +61,11 @@ pub struct StaleRead {
     pub core: CoreId,
     /// Time of the read.
     pub at: Picoseconds,
-    /// The first byte that was old.
+    /// Address of the first stale byte.
     pub address: u64,
-    /// Value that the read found there; `newest` is the one it should have found.
+    /// Value that the read returned.
     pub found: u8,
-    /// See `found`.
+    /// Value that it should have returned.
     pub newest: u8,
     /// The newest write to that byte.
     pub missed: Write,
@@ -75,7 +74,7 @@ pub struct StaleRead {
 }
 
 impl StaleRead {
-    /// The read in a line of words, `who` being what runs on a core: `place`, for example.
+    /// Describes the read in one line; `who` is what runs on a core, for example `place`.
     pub fn describe(&self, who: &str) -> String {
         let StaleRead { core, at, address, found, newest, missed, cause } = self;
         let microseconds = |time: &Picoseconds| time.0 as f64 / 1e6;
@@ -91,10 +90,11 @@ impl StaleRead {
 }
 
 impl SharedMemory {
-    /// Notes a read that missed a write, at its first byte that did.
+    /// Records a read that missed a write, at its first stale byte.
     pub(super) fn compare(
         &mut self,
-        (core, now): (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         line: u64,
         bytes: Range<usize>,
         image: &LineVersion,
@@ -112,13 +112,13 @@ impl SharedMemory {
                 found: image.bytes[at],
                 newest: newest.bytes[at],
                 missed: self.writes[id as usize],
-                cause: self.cause(now, line, (at, id)),
+                cause: self.cause(now, line, at, id),
             });
         }
     }
 
     /// Returns why a write was missed.
-    fn cause(&self, now: Picoseconds, line: u64, (at, id): (usize, WriteId)) -> StaleCause {
+    fn cause(&self, now: Picoseconds, line: u64, at: usize, id: WriteId) -> StaleCause {
         if self.memory_at(line, now).writes[at] == id {
             return StaleCause::OldCopy;
         }

@@ -1,13 +1,13 @@
-//! Rates and voltages of a chip as they change: who may change what, in which order, and how long it takes.
+//! Changes of rates and voltages of a chip: their rules, order and duration.
 //!
-//! Tiles that share a clock (a frequency domain) have a divider; tiles that share a supply (a voltage domain) have
-//! a voltage, which must carry the fastest of their rates. A divider is a register: it changes at once. Voltages are
-//! changed by one controller for the whole chip, one request after the other, each taking the `voltage_change` of the
-//! chip file. So to slow down, dividers change at once and the voltage falls when the controller is done; to speed up,
-//! the voltage rises first and dividers follow. These are the rules of RCCE, the library of the SCC.
+//! Tiles that share a clock (a frequency domain) have a divider; tiles that share a supply (a voltage domain) have a
+//! voltage, which must support the fastest of their rates. A divider is a register, which changes at once. One
+//! controller for the whole chip changes voltages, one request after the other, each taking the `voltage_change` of the
+//! chip file. To slow down, dividers change at once and the voltage falls later; to speed up, the voltage rises first
+//! and dividers follow. These are the rules of RCCE, the library of the SCC.
 //!
-//! While a voltage changes the higher one counts: for power, and against the chip. A pure state machine: requests with
-//! their time in, changes with their times out. Invariant: at no time is a rate set that the voltage does not carry.
+//! While a voltage changes, the higher one counts for the power. It is a pure state machine, from timed requests to
+//! timed changes. Invariant: the voltage supports the set rate at all times.
 
 use crate::chip::{Chip, FrequencyDomainId, VoltageDomainId};
 use crate::gear::{GearId, Gears, VoltageStepId};
@@ -15,10 +15,10 @@ use crate::quantity::Picoseconds;
 use crate::topology::TileId;
 use std::fmt;
 
-/// Something that changes at a time.
+/// A change at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SupplyChange {
-    /// A frequency domain runs in another gear.
+    /// A frequency domain changes its gear.
     Rate {
         /// Time of the change.
         time: Picoseconds,
@@ -27,7 +27,7 @@ pub enum SupplyChange {
         /// Its new gear.
         gear: GearId,
     },
-    /// A voltage domain counts as being at another step.
+    /// A voltage domain changes its voltage step.
     Voltage {
         /// Time of the change.
         time: Picoseconds,
@@ -38,14 +38,14 @@ pub enum SupplyChange {
     },
 }
 
-/// Voltage change that the controller makes for a request.
+/// A voltage change by the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
     /// The domain.
     pub supply: VoltageDomainId,
-    /// Start of the change: at once, or when earlier requests are done.
+    /// Start of the change: at once, or when earlier requests are complete.
     pub start: Picoseconds,
-    /// Time from which the voltage is the new one.
+    /// Time from which the new voltage applies.
     pub end: Picoseconds,
     /// Step before the change.
     pub from: VoltageStepId,
@@ -56,7 +56,7 @@ pub struct Transition {
 /// Response to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SupplyResponse {
-    /// All that changes, in the order of time.
+    /// All changes, in the order of time.
     pub changes: Vec<SupplyChange>,
     /// Voltage change of the controller, if one is needed.
     pub transition: Option<Transition>,
@@ -65,12 +65,12 @@ pub struct SupplyResponse {
 /// Error of a request; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SupplyError {
-    /// A change of this voltage domain is under way.
+    /// A change of this voltage domain is in progress.
     UnderWay {
         /// End of that change.
         until: Picoseconds,
     },
-    /// The present voltage does not carry that rate.
+    /// The present voltage does not support that rate.
     VoltageTooLow,
 }
 
@@ -94,7 +94,7 @@ struct Supply {
     clocks: Vec<FrequencyDomainId>,
     /// End of its last change.
     settled: Picoseconds,
-    /// Time of the last request: a later one from a core whose clock is behind counts from then.
+    /// Time of the last request; a later call from a core whose clock is behind counts from then.
     asked: Picoseconds,
 }
 
@@ -143,12 +143,12 @@ impl Supplies {
         })
     }
 
-    /// The gear of a frequency domain when all that was asked for is done.
+    /// Returns the gear of a frequency domain after all requests.
     pub fn gear(&self, clock: FrequencyDomainId) -> GearId {
         self.clocks[clock.0 as usize]
     }
 
-    /// The step of a voltage domain when all that was asked for is done.
+    /// Returns the voltage step of a voltage domain after all requests.
     pub fn step(&self, supply: VoltageDomainId) -> VoltageStepId {
         self.supplies[supply.0 as usize].step
     }
@@ -163,7 +163,7 @@ impl Supplies {
         &self.supplies[supply.0 as usize].clocks
     }
 
-    /// Puts a voltage domain into a gear before anything runs: it takes no time.
+    /// Sets the initial gear of a voltage domain, which takes no time.
     pub fn begin(&mut self, supply: VoltageDomainId, gear: GearId) {
         let domain = &mut self.supplies[supply.0 as usize];
         domain.step = self.gears.gear(gear).step;
@@ -172,7 +172,7 @@ impl Supplies {
         }
     }
 
-    /// At `now` all clocks of a voltage domain are asked to run in `gear`, at the lowest voltage that carries it.
+    /// Requests `gear` for all clocks of a voltage domain at `now`, with the lowest voltage that supports it.
     ///
     /// # Errors
     /// [`SupplyError::UnderWay`].
@@ -215,10 +215,10 @@ impl Supplies {
         Ok(SupplyResponse { changes, transition })
     }
 
-    /// At `now` a voltage domain is asked for a step of voltage; its clocks stay.
+    /// Requests a voltage step for a voltage domain at `now`; its clocks are unchanged.
     ///
     /// # Errors
-    /// [`SupplyError`]: the step does not carry the fastest of its clocks, or a change is under way.
+    /// [`SupplyError`]: the step does not support the fastest of its clocks, or a change is in progress.
     pub fn set_voltage(
         &mut self,
         now: Picoseconds,
@@ -247,10 +247,10 @@ impl Supplies {
         Ok(SupplyResponse { changes, transition: Some(transition) })
     }
 
-    /// At `now` one clock is asked to run in `gear` at the present voltage: at once, without the controller.
+    /// Sets one clock to `gear` at `now` at the present voltage: at once, without the controller.
     ///
     /// # Errors
-    /// [`SupplyError`]: the voltage does not carry that rate, or is about to change.
+    /// [`SupplyError`]: the voltage does not support that rate, or a change is in progress.
     pub fn divide(
         &mut self,
         now: Picoseconds,

@@ -1,4 +1,4 @@
-//! Changes by hand, in which order and when, and any requests: no rate that the voltage does not carry.
+//! Changes by hand, and random requests: the voltage always supports the rate.
 
 use super::*;
 use proptest::prelude::*;
@@ -156,7 +156,7 @@ proptest! {
         let time = |change: &SupplyChange| match change {
             SupplyChange::Rate { time, .. } | SupplyChange::Voltage { time, .. } => *time,
         };
-        changes.sort_by_key(time); // stable: what was asked for first comes first
+        changes.sort_by_key(time); // stable: earlier requests come first
         let (mut rates, mut steps) = ([gears.first(); 24], [gears.gear(gears.first()).step; 6]);
         for (index, change) in changes.iter().enumerate() {
             match change {

@@ -1,10 +1,10 @@
-//! Where the cores of a chip are: tiles on a grid, the links between them, distances and routes.
+//! The topology of a chip: tiles with cores on a grid, links, distances and routes.
 //!
-//! All is computed from a few numbers; there is no table, so a machine of 32,768 nodes costs as little as a chip of
-//! 24 tiles. It knows no times and no traffic: a [`Link`] here is a place, not a resource.
+//! Everything is computed from a few numbers without tables, so a machine of 32,768 nodes costs as little as a chip of
+//! 24 tiles. This module knows no times and no traffic: a [`Link`] here is a position, not a resource.
 //!
-//! Invariant: identities are dense. Cores are `0..cores()`, tiles `0..tiles()`; the cores of tile `t` are
-//! `t * cores_per_tile ..`, and tiles count along x first, then y, then z. That is also how RCCE counts the SCC's.
+//! Invariant: ids are dense. Cores are `0..cores()`, tiles `0..tiles()`; the cores of tile `t` are `t * cores_per_tile
+//! ..`, and tiles count along x first, then y, then z, as RCCE numbers those of the SCC.
 
 mod route;
 #[cfg(test)]
@@ -14,29 +14,29 @@ pub use route::Route;
 
 use std::fmt;
 
-/// A core: what executes.
+/// A core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CoreId(pub u32);
 
-/// A tile: a stop of the mesh, with its cores.
+/// A tile: a node of the mesh, with its cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TileId(pub u32);
 
 /// Position of a tile: column, row, level.
 pub type Coordinates = [u32; 3];
 
-/// Shape of the network that joins the tiles.
+/// Shape of the network between the tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A grid; each tile is joined to its neighbours, and packets go along x, then y, then z.
+    /// A grid; each tile is linked to its neighbours, and packets go along x, then y, then z.
     Mesh,
-    /// A grid whose ends are joined too; packets go the shorter way round, along x, then y, then z.
+    /// A grid with linked ends; packets go the shorter way round, along x, then y, then z.
     Torus,
-    /// Each tile is joined to one switch in the middle.
+    /// Each tile is linked to one central switch.
     Crossbar,
 }
 
-/// The way out of a tile, or back into it.
+/// A port of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Port {
     /// Towards larger x.
@@ -57,7 +57,7 @@ pub enum Port {
     In,
 }
 
-/// A directed link: the one at a port of a tile.
+/// A directed link, named by a port of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link {
     /// The tile that it leaves; with [`Port::In`], the tile that it enters.
@@ -79,7 +79,7 @@ pub enum LinkEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
-/// The tiles of a chip and how they are joined.
+/// The tiles of a chip and their network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topology {
     shape: Shape,
@@ -88,7 +88,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The most cores that a chip may have: identities and tables stay small.
+    /// Maximum number of cores of a chip, which keeps ids and tables small.
     pub const CORES_MAX: u32 = 1 << 20;
 
     /// Returns the topology of `extent` columns, rows and levels of tiles with `cores_per_tile` cores each; `None` if
@@ -130,13 +130,13 @@ impl Topology {
         TileId(core.0 / self.cores_per_tile)
     }
 
-    /// The cores of a tile of this chip.
+    /// Returns the cores of a tile of this chip.
     pub(crate) fn cores_of(&self, tile: TileId) -> impl Iterator<Item = CoreId> + use<> {
         let first = tile.0 * self.cores_per_tile;
         (first..first + self.cores_per_tile).map(CoreId)
     }
 
-    /// The tile at these coordinates, if they are on the grid.
+    /// Returns the tile at these coordinates, if they are on the grid.
     pub(crate) fn tile_at(&self, at: Coordinates) -> Option<TileId> {
         let [columns, rows, _] = self.extent;
         let inside = at.iter().zip(self.extent).all(|(at, end)| *at < end);
@@ -161,7 +161,7 @@ impl Topology {
         Route::new(self, from, to)
     }
 
-    /// The largest distance between two tiles, in hops.
+    /// Returns the largest distance between two tiles, in hops.
     pub fn diameter(&self) -> u32 {
         match self.shape {
             Shape::Mesh => self.extent.iter().map(|end| end - 1).sum(),
@@ -170,7 +170,7 @@ impl Topology {
         }
     }
 
-    /// Returns the length of a table that has a row for each [`LinkId`]. At the rim of a mesh some rows stay unused.
+    /// Returns the length of a table with a row for each [`LinkId`]. At the edges of a mesh some rows are unused.
     pub const fn link_slots(&self) -> u32 {
         self.tiles() * self.ports().len() as u32
     }
@@ -179,13 +179,13 @@ impl Topology {
     #[inline]
     pub fn link_id(&self, link: Link) -> LinkId {
         let ports = self.ports();
-        // They are those from the first on, in the order in which they are declared.
+        // The ports of a shape are consecutive, in the order of their declaration.
         let port = (link.port as u32).wrapping_sub(ports[0] as u32);
         assert!((port as usize) < ports.len(), "{link:?} is on no {:?}", self.shape);
         LinkId(link.tile.0 * ports.len() as u32 + port)
     }
 
-    /// The links of the chip, in the order of their numbers.
+    /// Returns the links of the chip, in the order of their numbers.
     pub fn links(&self) -> impl Iterator<Item = Link> + use<> {
         let topology = *self;
         let tiles = (0..self.tiles()).map(TileId);
@@ -203,7 +203,7 @@ impl Topology {
         }
     }
 
-    /// The tile beyond a port of the grid, if there is one.
+    /// Returns the tile beyond a port of the grid, if there is one.
     pub fn neighbour(&self, tile: TileId, port: Port) -> Option<TileId> {
         let (axis, forward) = port.direction()?;
         let end = self.extent[axis];
@@ -219,7 +219,7 @@ impl Topology {
         self.tile_at(at)
     }
 
-    /// The ports of each tile, in the order in which links are numbered.
+    /// Returns the ports of each tile, in the order in which links are numbered.
     const fn ports(&self) -> &'static [Port] {
         use Port::{Down, East, In, North, Out, South, Up, West};
         match self.shape {
@@ -231,7 +231,7 @@ impl Topology {
 }
 
 impl Port {
-    /// The axis along which the port leads, and whether towards larger coordinates.
+    /// Returns the axis of the port, and `true` if it leads towards larger coordinates.
     const fn direction(self) -> Option<(usize, bool)> {
         match self {
             Self::East => Some((0, true)),
@@ -244,7 +244,7 @@ impl Port {
         }
     }
 
-    /// The port that leads along an axis, towards larger coordinates or smaller ones.
+    /// Returns the port along an axis, towards larger or smaller coordinates.
     const fn along(axis: usize, forward: bool) -> Self {
         match (axis, forward) {
             (0, true) => Self::East,

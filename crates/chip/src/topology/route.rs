@@ -1,14 +1,14 @@
-//! Routes: dimension by dimension, on a torus the shorter way round, through a crossbar by its switch.
+//! Routes: dimension by dimension, the shorter way round on a torus, through the switch of a crossbar.
 //!
-//! A route is an iterator of a few words; making one allocates nothing. Where both ways round a torus are equally
-//! long, a packet goes towards larger coordinates, so that the same pair always takes the same links.
+//! A route is an iterator of a few words, made without allocation. If both ways round a torus are equally long, a
+//! packet goes towards larger coordinates, so that a pair of tiles always uses the same links.
 
 use super::{Link, Port, Shape, TileId, Topology};
 
-/// The links between two tiles that are still to be crossed.
+/// The remaining links of a way between two tiles.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// The tile that the packet is at; on a crossbar, the one that it comes from.
+    /// The tile that the packet is at; on a crossbar, its source.
     at: TileId,
     to: TileId,
     legs: Legs,
@@ -19,7 +19,7 @@ pub struct Route {
 enum Legs {
     /// The way along each axis.
     Axes([Leg; 3]),
-    /// Number of remaining links, of the two by the switch.
+    /// Number of remaining links of the two through the switch.
     Switch(u32),
 }
 
@@ -28,13 +28,13 @@ enum Legs {
 struct Leg {
     /// Number of links.
     links: u32,
-    /// The port that they leave by.
+    /// The port of these links.
     port: Port,
-    /// Number of links before the one that goes round the end of a torus, if one does.
+    /// Number of links before the wraparound link of a torus, if there is one.
     before_round: u32,
     /// Addend to the number of a tile for each link, modulo 2^32.
     step: u32,
-    /// The same of the link that goes round the end.
+    /// Addend for the wraparound link.
     round: u32,
 }
 
@@ -46,7 +46,7 @@ impl Route {
             Shape::Mesh | Shape::Torus => {
                 let (start, end) = (topology.coordinates(from), topology.coordinates(to));
                 let [columns, rows, _] = topology.extent();
-                let along = |axis: usize, stride| leg(topology, axis, (start[axis], end[axis]), stride);
+                let along = |axis: usize, stride| leg(topology, axis, start[axis], end[axis], stride);
                 Legs::Axes([along(0, 1), along(1, columns), along(2, columns * rows)])
             }
         };
@@ -65,7 +65,7 @@ impl Route {
 
 /// The way along one axis, on which the numbers of neighbours differ by `stride`.
 #[inline]
-fn leg(topology: &Topology, axis: usize, (start, end): (u32, u32), stride: u32) -> Leg {
+fn leg(topology: &Topology, axis: usize, start: u32, end: u32, stride: u32) -> Leg {
     let extent = topology.extent()[axis];
     let straight = start.abs_diff(end);
     let (mut links, mut forward) = (straight, end > start);

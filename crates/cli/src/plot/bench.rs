@@ -1,8 +1,8 @@
 //! Pictures of measurements: each row beside its strongest peer, or rows that differ in a number as a curve.
 //!
-//! A ratio is the median of those within a run, as the tables of the bench have it, turned round where more is better,
-//! so that below one Isles needs less everywhere. Invariant: a row without a peer is in no picture of ratios, and the
-//! picture says how many such rows there are.
+//! A ratio is the median of those within a run, as in the tables of the bench, inverted where more is better, so that
+//! below one Isles needs less everywhere. Invariant: a row without a peer is in no picture of ratios, and the picture
+//! gives the number of such rows.
 
 use super::input::{Content, InputFile, fields, holding};
 use super::{InputOrigin, Kind, PlotRequest, scale_for};
@@ -59,7 +59,7 @@ struct BenchFigure {
 const FORMAT: u64 = 3;
 
 impl BenchResults {
-    /// The results in a document.
+    /// Reads the results in a document.
     pub fn of_json(value: Value) -> Result<BenchResults, String> {
         if value["format"] != FORMAT {
             return Err(format!("has format {}; this version reads format {FORMAT}", value["format"]));
@@ -80,7 +80,7 @@ impl BenchRow {
         self.better.as_deref() == Some("more")
     }
 
-    /// The ratio to the strongest peer, below one if Isles needs less, and its name.
+    /// Returns the ratio to the strongest peer, below one if Isles needs less, and its name.
     fn ratio(&self) -> Option<(f64, &str)> {
         let ours = self.isles.as_ref()?;
         let by_median = |one: &&BenchFigure, other: &&BenchFigure| one.median.total_cmp(&other.median);
@@ -96,7 +96,7 @@ impl BenchRow {
         (ratio.is_finite() && ratio > 0.0).then_some((ratio, best.contender.as_str()))
     }
 
-    /// The name without the number that it ends in, and the number.
+    /// Returns the name without the number at its end, and the number.
     fn size(&self) -> Option<(&str, f64)> {
         let (stem, size) = self.name.rsplit_once('-')?;
         let digits = size.trim_end_matches(|character: char| character.is_ascii_lowercase());
@@ -121,7 +121,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     if values.len() % 2 == 1 { values[upper] } else { (values[upper - 1] + values[upper]) / 2.0 }
 }
 
-/// The figure of measurements.
+/// Makes the figure of measurements.
 ///
 /// # Errors
 /// There is no such group or row, the kind does not suit them, or no row has a peer.
@@ -166,7 +166,7 @@ pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Fail
 
 type RowsOfFiles<'a> = [(&'a InputFile, Vec<&'a BenchRow>)];
 
-/// Each row beside its strongest peer.
+/// Draws each row beside its strongest peer.
 fn ratios(files: &RowsOfFiles<'_>, what: &str, is_one: bool) -> Result<Figure, Failure> {
     let mut categories: Vec<(String, String)> = Vec::new();
     let mut alone = 0;
@@ -203,7 +203,7 @@ fn ratios(files: &RowsOfFiles<'_>, what: &str, is_one: bool) -> Result<Figure, F
     }))
 }
 
-/// Rows that differ in the number at the end of their names, by contender.
+/// Draws rows that differ in the number at the end of their names, by contender.
 fn curve(files: &RowsOfFiles<'_>) -> Result<Figure, Failure> {
     let sized = || files.iter().flat_map(|(_, rows)| rows).filter(|row| row.size().is_some());
     let first = sized().next();

@@ -1,7 +1,7 @@
-//! Files of results: read, and recognised by what they hold and not by their names.
+//! Files of results: read, and recognised by their contents, not by their names.
 //!
-//! Knows the fields that figures need, and no others, so that a file may have more. What the fields mean for a picture
-//! is with each shape. Invariant: what comes out of here has at least one row, and only finite numbers.
+//! Knows only the fields that figures need, so a file may have more. The file of each shape knows what the fields mean
+//! for a picture. Invariant: a file that was read has at least one row, and only finite numbers.
 
 use super::InputOrigin;
 use super::bench::BenchResults;
@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// File with its contents.
 pub struct InputFile {
-    /// As it was named.
+    /// Path as the user gave it.
     pub path: String,
     pub content: Content,
 }
@@ -39,7 +39,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// The shape in words.
+    /// Returns the shape in words.
     pub fn shape(&self) -> &'static str {
         match self {
             Content::Run(_) => "the JSON of a run",
@@ -63,7 +63,7 @@ impl Content {
     }
 }
 
-/// The files whose content is what `of` takes out, each with it.
+/// Returns the files for which `of` returns a content, with that content.
 pub fn holding<'a, T>(
     files: &'a [InputFile],
     of: impl Fn(&'a Content) -> Option<&'a T>,
@@ -71,7 +71,7 @@ pub fn holding<'a, T>(
     files.iter().filter_map(|file| Some((file, of(&file.content)?))).collect()
 }
 
-/// Most bytes of a file; no picture has that many points.
+/// Largest length of a file; no picture needs more points.
 const BYTES_MAX: u64 = 256 << 20;
 
 /// Allowed contents of a file.
@@ -79,10 +79,10 @@ const ALLOWED: &str = "the JSON of isles run, repro, bench or --summary, the CSV
                        with a line of names and lines of numbers";
 
 impl InputFile {
-    /// Reads a file and recognises it.
+    /// Reads a file and recognises its shape.
     ///
     /// # Errors
-    /// It cannot be read, or is none of the shapes; one line that names it.
+    /// It cannot be read, or has none of the shapes; one line that names it.
     pub fn read(path: &str) -> Result<InputFile, Failure> {
         let unreadable = |cause: &dyn std::fmt::Display| {
             refusal("a file of results", path, &format!("a file that can be read ({cause})"))
@@ -96,10 +96,10 @@ impl InputFile {
         InputFile::parse(path, &text)
     }
 
-    /// Recognises a text that stands in the file `path`.
+    /// Recognises the shape of the text of the file `path`.
     ///
     /// # Errors
-    /// It is none of the shapes.
+    /// It has none of the shapes.
     pub fn parse(path: &str, text: &str) -> Result<InputFile, Failure> {
         let text = text.trim_start_matches('\u{feff}');
         let content = match text.trim_start().chars().next() {
@@ -112,12 +112,12 @@ impl InputFile {
         Ok(InputFile { path: path.to_owned(), content })
     }
 
-    /// A failure that names this file.
+    /// Returns a failure that names this file.
     pub fn refusal(&self, fault: &str) -> Failure {
         Failure::Usage(format!("{:?} is {fault}", self.path))
     }
 
-    /// Its name without folder and ending, for legends.
+    /// Returns its name without folder and extension, for legends.
     pub fn label(&self) -> String {
         let stem = Path::new(&self.path).file_stem();
         stem.map_or_else(|| self.path.clone(), |stem| stem.to_string_lossy().into_owned())
@@ -151,7 +151,7 @@ fn from_json(text: &str) -> Result<Content, String> {
     })
 }
 
-/// The fields that a figure needs; the fault in words.
+/// Reads the fields that a figure needs, or returns the fault in words.
 pub fn fields<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|fault| format!("does not match its schema ({fault})"))
 }

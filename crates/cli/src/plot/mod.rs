@@ -1,9 +1,9 @@
 //! `isles plot`: pictures of what Isles writes, as SVG; and `--svg` of the commands that have results.
 //!
-//! Files are read into one of a few shapes ([`input`]), each shape makes a figure (one file a shape), and the crate
-//! `isles-plot` draws it. A command with `--svg` gives the text of its own JSON or CSV to the same functions, so a
-//! picture is the same whether it is drawn with the run or after it. Invariant: nothing is written unless all files
-//! were read and a figure came of them.
+//! Files are read into one of a few shapes ([`input`]), each shape makes a figure (one source file for each), and the
+//! crate `isles-plot` draws it. A command with `--svg` passes the text of its own JSON or CSV to the same functions, so
+//! a picture is the same whether it is drawn with the run or after it. Invariant: nothing is written unless all files
+//! were read and gave a figure.
 
 mod bench;
 mod input;
@@ -85,7 +85,7 @@ enum Resource {
 }
 
 impl PlotRequest {
-    /// The kind that was asked for, or the default; one of `kinds`, which `what` can be shown as.
+    /// Returns the requested kind, or the default; fails unless it is one of `kinds`, which `what` can be shown as.
     fn kind(&self, what: &str, default: Kind, kinds: &[Kind]) -> Result<Kind, Failure> {
         let name = |kind: &Kind| {
             kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
@@ -99,7 +99,7 @@ impl PlotRequest {
         }
     }
 
-    /// Refuses what only other shapes know.
+    /// Refuses options of other shapes.
     fn check(&self, content: &Content) -> Result<(), Failure> {
         if let (Some(only), false) = (&self.only, matches!(content, Content::Repro(_) | Content::Bench(_))) {
             return Err(refusal(
@@ -121,7 +121,7 @@ impl PlotRequest {
     }
 }
 
-/// Carries it out.
+/// Executes the command.
 pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
     let reads: Vec<Claim> = arguments.files.iter().map(|path| Claim::read(path, "the results")).collect();
     let out = Destination::check("--out", Some(&arguments.out), Path::new(&arguments.out), &reads)?;
@@ -142,7 +142,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
     picture.write_as(out, arguments.said.as_deref())
 }
 
-/// Figure with the origin of its values.
+/// A figure with the origin of its values.
 pub struct Picture {
     figure: Figure,
     origin: InputOrigin,
@@ -170,7 +170,7 @@ impl InputOrigin {
 }
 
 impl Picture {
-    /// The picture of these files, which are at least one.
+    /// Makes the picture of `files`, which must not be empty.
     ///
     /// # Errors
     /// The files are of several shapes, the request does not suit them, or there is nothing to draw.
@@ -197,7 +197,7 @@ impl Picture {
         Ok(Picture { figure: figure?, origin: InputOrigin::common(&origins) })
     }
 
-    /// The picture of what this command writes as JSON or CSV; `name` stands for the file.
+    /// Makes the picture of this command's own JSON or CSV; `name` stands for the file.
     ///
     /// # Errors
     /// As [`Picture::of`].
@@ -205,7 +205,7 @@ impl Picture {
         Picture::of(&[InputFile::parse(name, text)?], &PlotRequest::default())
     }
 
-    /// Writes it, with the words of this command as its provenance.
+    /// Writes the picture, with the words of this command as its provenance.
     ///
     /// # Errors
     /// It cannot be written.
@@ -213,7 +213,7 @@ impl Picture {
         self.write_as(out, None)
     }
 
-    /// The same; it was made by the command `said`, if that was not this one.
+    /// Writes the picture; `said` is the command that made it, if that is not this one.
     fn write_as(&self, out: Destination, said: Option<&str>) -> Result<(), Failure> {
         let InputOrigin { chip, seed, measured } = self.origin.clone();
         let (version, commit) = match crate::VERSION.split_once(" (") {
@@ -238,10 +238,10 @@ impl Picture {
     }
 }
 
-/// Least ratio of the largest value to the least for a logarithmic axis, if all are above zero.
+/// Least ratio of the largest value to the smallest for a logarithmic axis, if all are above zero.
 const LOG_FROM: f64 = 30.0;
 
-/// The scale that suits the values.
+/// Returns the scale that suits the values.
 fn scale_for(values: impl IntoIterator<Item = f64>) -> Scale {
     let values = values.into_iter().filter(|value| value.is_finite());
     let (least, most) =

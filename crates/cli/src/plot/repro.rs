@@ -1,9 +1,9 @@
-//! Pictures of reproduced experiments: all figures against what was published, or one experiment as a curve.
+//! Pictures of reproduced experiments: all figures against published ones, or one experiment as a curve.
 //!
-//! What a figure of an experiment is over stands beside its name, as values: `RCCE, 32 B` is the series `RCCE` at a
-//! length of 32. Of these quantities, the one that has the most values is what the curve is over. Ratios whose names
-//! say what is compared where (`processes, BF ring, times as long`) are bars. Invariant: a figure that nobody published
-//! is in no parity, and in a curve or a bar it is ours alone.
+//! The quantities of a figure come with its name, as values: `RCCE, 32 B` is the series `RCCE` at a length of 32. The
+//! quantity with the most values is the axis of the curve. Ratios whose names say what is compared where (`processes,
+//! BF ring, times as long`) are bars. Invariant: a figure without a published value is in no parity picture, and a
+//! curve or a bar shows only our value of it.
 
 use super::input::{Content, InputFile, holding};
 use super::table::CsvTable;
@@ -19,7 +19,7 @@ use serde::Deserialize;
 /// Fields of the rows of `isles repro` that a figure uses.
 #[derive(Deserialize)]
 pub struct ReproResults {
-    /// The modelled chip, if the file says it.
+    /// The modelled chip, if the file names it.
     chip: String,
     rows: Vec<ReproRow>,
 }
@@ -41,18 +41,18 @@ struct ReproRow {
     basis: String,
 }
 
-/// A quantity that a figure is over.
+/// A quantity that a figure depends on.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 struct FigureQuantity {
     quantity: String,
     unit: String,
     value: f64,
-    /// The part of the figure's name that says it, of those between commas.
+    /// The part of the figure's name that gives it, between commas.
     title: String,
 }
 
 impl FigureQuantity {
-    /// The quantity that CSV writes as `Length = 1024 B [1 KiB]`.
+    /// Reads the quantity that CSV writes as `Length = 1024 B [1 KiB]`.
     fn of_csv(text: &str) -> Option<FigureQuantity> {
         let (quantity, rest) = text.split_once(" = ")?;
         let (value, title) = rest.strip_suffix(']')?.split_once(" [")?;
@@ -63,12 +63,12 @@ impl FigureQuantity {
 }
 
 impl ReproResults {
-    /// The same, if there is something to draw.
+    /// Returns the results, if there is something to draw.
     pub fn of_json(results: ReproResults) -> Result<ReproResults, String> {
         if results.rows.is_empty() { Err("has no rows".to_owned()) } else { Ok(results) }
     }
 
-    /// The rows out of a CSV, which does not name the chip.
+    /// Reads the rows of a CSV, which does not name the chip.
     pub fn of_csv(table: &CsvTable) -> Result<ReproResults, String> {
         let [experiments, figures, units, bands, bases] =
             ["experiment", "figure", "unit", "band", "basis"].map(|name| table.texts(name));
@@ -118,13 +118,13 @@ impl ReproRow {
         }
         let share = self.band.parse::<f64>().ok()? / 100.0;
         let (one, other) = (published * (1.0 - share), published * (1.0 + share));
-        // The band is rounded as it is written, and its edge is in it.
+        // The band is rounded as it is printed, and includes its edge.
         let edge = published.abs() * 1e-9;
         Some(Interval { low: one.min(other) - edge, high: one.max(other) + edge })
     }
 }
 
-/// The figure of the rows of `isles repro`.
+/// Makes the figure of the rows of `isles repro`.
 ///
 /// # Errors
 /// There is no such experiment, or the kind does not suit it.
@@ -175,7 +175,7 @@ pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Fail
     }
 }
 
-/// The bars of one experiment, if it has ratios that nobody published, each named `SERIES, CATEGORY, WHAT`.
+/// Draws the bars of one experiment, if it has ratios without published values, each named `SERIES, CATEGORY, WHAT`.
 fn bars(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> Option<Figure> {
     let (mut series, mut categories): (Vec<BarSeries>, Vec<String>) = (Vec::new(), Vec::new());
     let (mut kind, mut left_out) = (None, 0_usize);
@@ -231,7 +231,7 @@ fn about(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> String {
     capitalised(&said.map_or(name, |row| &row.about).replace('`', ""))
 }
 
-/// The same text with a capital at its beginning.
+/// Returns the text with its first letter in upper case.
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -279,7 +279,7 @@ fn parity(one: Option<&str>, chosen: &[(String, Vec<ReproRow>)]) -> Result<Figur
     }))
 }
 
-/// The curve of one experiment, if its figures are over a number.
+/// Draws the curve of one experiment, if its figures depend on a number.
 fn curve<'a>(name: &str, chosen: &'a [(String, Vec<ReproRow>)]) -> Option<Figure> {
     let rows = || chosen.iter().flat_map(|(_, rows)| rows);
     let mut values: Vec<(&str, Vec<f64>)> = Vec::new();
@@ -344,7 +344,7 @@ fn add(series: &mut Vec<Series>, name: &str, origin: Origin, point: CurvePoint) 
     }
 }
 
-/// The text that comes most often, the first of several.
+/// Returns the most frequent text, the first of several.
 fn most_frequent<'a>(texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for text in texts {

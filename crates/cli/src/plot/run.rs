@@ -1,8 +1,8 @@
-//! Pictures of single runs: what each place did, and how the time falls with more places.
+//! Pictures of single runs: the activity of each place, and the time over the number of places.
 //!
-//! The JSON of a run has the seconds at work of each place of a host; on a modelled chip the summary has where time and
-//! energy went. Several runs of one application are a curve over places. Invariant: a speed-up is to the same series at
-//! one place; without such a run the times themselves are drawn.
+//! The JSON of a run has the seconds at work of each place of a host; on a modelled chip the summary has time and
+//! energy by category. Several runs of one application are a curve over places. Invariant: a speed-up is relative to
+//! the same series at one place; without such a run the times themselves are drawn.
 
 use super::input::{Content, InputFile, holding};
 use super::{InputOrigin, Kind, PlotRequest, Resource, scale_for};
@@ -50,7 +50,7 @@ impl RunResults {
     }
 }
 
-/// Returns the version that measured it, if it was another one than this.
+/// Returns the version that measured it, if it is not this one.
 fn measured_by(version: &str) -> Option<String> {
     (version != env!("CARGO_PKG_VERSION")).then(|| format!("run by Isles {version}"))
 }
@@ -92,7 +92,7 @@ struct ModelFields {
     places_j: f64,
     cores_without_place_j: f64,
     uncore_j: f64,
-    /// A part of `uncore_j`; nothing if the chip file does not say what the mesh draws.
+    /// A part of `uncore_j`; `None` if the chip file does not give the power of the mesh.
     mesh_j: Option<f64>,
 }
 
@@ -109,7 +109,7 @@ impl ChipSummary {
     }
 }
 
-/// The figure of the JSON of runs.
+/// Makes the figure of the JSON of runs.
 ///
 /// # Errors
 /// The kind does not suit them, or there is nothing to show.
@@ -127,7 +127,7 @@ pub fn runs(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failur
     }
 }
 
-/// Seconds at work by place.
+/// Draws seconds at work by place.
 fn shares(runs: &[(&InputFile, &RunResults)]) -> Result<Figure, Failure> {
     if let Some((file, _)) = runs.iter().find(|(_, run)| run.run.shares.is_empty()) {
         let allowed = "a run on threads or processes; for a run on a modelled chip, its --summary";
@@ -154,7 +154,7 @@ fn shares(runs: &[(&InputFile, &RunResults)]) -> Result<Figure, Failure> {
     }))
 }
 
-/// Time or speed-up of runs that differ in their places.
+/// Draws time or speed-up of runs that differ in their places.
 fn over_places(runs: &[(&InputFile, &RunResults)], request: &PlotRequest) -> Result<Figure, Failure> {
     if request.what == Some(Resource::Energy) {
         return Err(refusal("--what", "energy", "time for the JSON of a run; its --summary has the energy"));
@@ -162,7 +162,7 @@ fn over_places(runs: &[(&InputFile, &RunResults)], request: &PlotRequest) -> Res
     let mut all: Vec<ScalingSeries> = Vec::new();
     for (_, run) in runs {
         let name = format!("{} ({})", run.what(), run.run.machine);
-        ScalingSeries::add(&mut all, &name, (f64::from(run.run.places), run.run.seconds));
+        ScalingSeries::add(&mut all, &name, f64::from(run.run.places), run.run.seconds);
     }
     Ok(scaling(&all, request.what))
 }
@@ -175,8 +175,9 @@ pub struct ScalingSeries {
 }
 
 impl ScalingSeries {
-    /// Adds a point to the one of that name.
-    pub fn add(all: &mut Vec<ScalingSeries>, name: &str, point: (f64, f64)) {
+    /// Adds a point to the series of that name.
+    pub fn add(all: &mut Vec<ScalingSeries>, name: &str, places: f64, spent: f64) {
+        let point = (places, spent);
         match all.iter_mut().find(|known| known.name == name) {
             Some(known) => known.spent.push(point),
             None => all.push(ScalingSeries { name: name.to_owned(), spent: vec![point] }),
@@ -190,8 +191,8 @@ impl ScalingSeries {
     }
 }
 
-/// The curve of what was asked for; of speed-ups, if nothing was and all were run with one place. A single name is the
-/// subtitle.
+/// Draws the requested curve; that of speed-ups, if nothing was requested and all were run with one place. A single
+/// name is the subtitle.
 pub fn scaling(all: &[ScalingSeries], what: Option<Resource>) -> Figure {
     let is_speedup = what.is_none() && all.iter().all(|of| of.alone().is_some());
     let series = |of: &ScalingSeries| {
@@ -208,7 +209,7 @@ pub fn scaling(all: &[ScalingSeries], what: Option<Resource>) -> Figure {
         Some(Resource::Energy) => Axis::new("Energy", "J", scale_for(values)),
     };
     let places = series.iter().flat_map(|series| &series.points).map(|point| point.x);
-    // A speed-up is judged against its ideal, which is straight where both axes have one scale.
+    // A speed-up is judged against its ideal, which is a straight line if both axes have the same scale.
     let scale = if is_speedup { Scale::Linear } else { scale_for(places) };
     Figure::Curve(Curve {
         title: format!("{} by places", y.label),
@@ -220,7 +221,7 @@ pub fn scaling(all: &[ScalingSeries], what: Option<Resource>) -> Figure {
     })
 }
 
-/// The figure of summaries.
+/// Makes the figure of summaries.
 ///
 /// # Errors
 /// The kind does not suit them, or there is nothing to show.
@@ -237,7 +238,7 @@ pub fn summaries(files: &[InputFile], request: &PlotRequest) -> Result<Figure, F
     }
 }
 
-/// The categories of the ledger, those with the most time first, without those that have none.
+/// Returns the categories of the ledger with time in them, those with the most time first.
 fn categories(places: &[PlaceFields]) -> Vec<String> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, time) in places.iter().flat_map(|place| &place.ledger_ps) {
@@ -245,7 +246,7 @@ fn categories(places: &[PlaceFields]) -> Vec<String> {
         *sum = sum.saturating_add(*time);
     }
     let mut names: Vec<(&str, u64)> = sums.into_iter().filter(|(_, sum)| *sum > 0).collect();
-    // Waiting is what is left, so it lies on top.
+    // Waiting is the rest, so it lies on top.
     names.sort_by_key(|(name, sum)| (*name == "waiting", std::cmp::Reverse(*sum)));
     names.into_iter().map(|(name, _)| name.to_owned()).collect()
 }
@@ -302,10 +303,10 @@ fn time_by_run(summaries: &[(&InputFile, &ChipSummary)]) -> Figure {
     })
 }
 
-/// A part of the energy of a run: its name, and where it stands.
+/// A part of the energy of a run: its name, and its field.
 type EnergyPart = (&'static str, fn(&ModelFields) -> f64);
 
-/// Draws the energy: of one run by place, of several in all.
+/// Draws the energy: of one run by place, of several in total.
 fn energy(summaries: &[(&InputFile, &ChipSummary)]) -> Result<Figure, Failure> {
     if let [(file, summary)] = summaries {
         let joules: Vec<Option<f64>> = summary.by_place.iter().map(|place| place.energy_j).collect();

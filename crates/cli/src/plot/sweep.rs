@@ -1,6 +1,6 @@
 //! Pictures of sweeps: time against energy, and the speed-up over places.
 //!
-//! Invariant: a setting is named as the table of the sweep names it, by its places and its clock, or by its governor if
+//! Invariant: a setting has the same name as in the table of the sweep: its places and its clock, or its governor if
 //! that chose the clocks.
 
 use super::input::{Content, InputFile, holding};
@@ -10,10 +10,10 @@ use super::{InputOrigin, Kind, PlotRequest, Resource, scale_for};
 use isles_app::Failure;
 use isles_plot::{Axis, Curve, CurvePoint, Figure, Origin, Plane, PlanePoint, PlaneSeries, Series};
 
-/// Sweep: the settings tried, and on which machine.
+/// A sweep: the settings tried, and the machine.
 pub struct SweepResults {
     rows: Vec<SweepRow>,
-    /// The program without its arguments, and the machine; nothing where the file does not say them.
+    /// The program without its arguments, and the machine; `None` if the file does not have them.
     program: Option<String>,
     machine: Option<String>,
 }
@@ -22,7 +22,7 @@ impl SweepResults {
     /// Reads the CSV of a sweep.
     ///
     /// # Errors
-    /// A cell is no number, in words.
+    /// A cell is not a number, in words.
     pub fn of_csv(table: &CsvTable) -> Result<SweepResults, String> {
         let first_of = |name| table.texts(name).first().filter(|text| !text.is_empty()).copied();
         let program = first_of("program").and_then(|words| words.split(' ').next()).map(str::to_owned);
@@ -55,10 +55,10 @@ struct SweepRow {
 }
 
 impl SweepRow {
-    /// The rows of the CSV of a sweep.
+    /// Reads the rows of the CSV of a sweep.
     ///
     /// # Errors
-    /// A cell is no number, in words.
+    /// A cell is not a number, in words.
     fn all(table: &CsvTable) -> Result<Vec<SweepRow>, String> {
         let full = |name: &str| {
             let numbers = table.numbers(name)?.into_iter().collect::<Option<Vec<f64>>>();
@@ -89,14 +89,14 @@ impl SweepRow {
         Ok(rows.map(row).collect())
     }
 
-    /// The number that the first constant begins with.
+    /// Returns the number at the beginning of the first constant.
     fn constant(&self) -> Option<f64> {
         let (_, value) = self.constants.first()?;
         let end = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
         value[..end].parse().ok()
     }
 
-    /// Places and clock, and constants without the first ones.
+    /// Returns places and clock, and constants without the first ones.
     fn beside(&self, skipped: usize) -> String {
         let constants = self.constants.iter().skip(skipped);
         constants.fold(self.label_of_places(), |label, (key, value)| format!("{label}, {key}={value}"))
@@ -112,7 +112,7 @@ impl SweepRow {
     }
 }
 
-/// The figure of sweeps.
+/// Makes the figure of sweeps.
 ///
 /// # Errors
 /// The kind does not suit them.
@@ -161,7 +161,7 @@ fn plane(sweeps: &[(&InputFile, &[SweepRow])]) -> Figure {
     })
 }
 
-/// Time or energy over the first constant, a curve for each combination of all else.
+/// Draws time or energy over the first constant, with a curve for each combination of everything else.
 fn over_constant(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Resource>) -> Figure {
     let mut series: Vec<Series> = Vec::new();
     for (file, rows) in sweeps {
@@ -196,7 +196,7 @@ fn over_constant(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Resource>) -
     })
 }
 
-/// Returns the spread of a series, which an axis that begins elsewhere than at zero does not show.
+/// Returns the spread of a series, which an axis that does not begin at zero hides.
 fn spread(series: &Series) -> String {
     let values = || series.points.iter().map(|point| point.y);
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
@@ -213,7 +213,7 @@ fn curve(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Resource>) -> Figure
                 format!("{}, {}", file.label(), row.clock)
             };
             let spent = if what == Some(Resource::Energy) { row.joules } else { row.seconds };
-            ScalingSeries::add(&mut all, &name, (row.places, spent));
+            ScalingSeries::add(&mut all, &name, row.places, spent);
         }
     }
     scaling(&all, what)

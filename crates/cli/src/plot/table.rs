@@ -1,7 +1,7 @@
-//! Tables as CSV: any one with a line of names, so that people can draw their own figures.
+//! Tables as CSV: any with a line of names, so that users can draw their own figures.
 //!
-//! The first column is what the others are over; a name may end in its unit, as `time (µs)`. Invariants: every line has
-//! as many cells as there are names; a cell that a figure takes is a finite number or empty.
+//! The first column is the horizontal axis; a name may end in its unit, as `time (µs)`. Invariants: every line has as
+//! many cells as there are names; a cell that a figure uses is a finite number or empty.
 
 use super::input::{Content, InputFile, holding};
 use super::{Kind, PlotRequest, scale_for};
@@ -13,18 +13,18 @@ use isles_plot::{
 use std::collections::{HashMap, HashSet};
 use std::str::EscapeDebug;
 
-/// The most lines of a table: more than anybody can tell apart, and few enough for a browser.
+/// Largest number of lines in a table: more than anybody can tell apart, and few enough for a browser.
 const ROWS_MAX: usize = 20_000;
 
 /// A line of names and lines of cells.
 pub struct CsvTable {
     names: Vec<String>,
-    /// With the number of each line in the file.
+    /// Each with its line number in the file.
     rows: Vec<(usize, Vec<String>)>,
 }
 
 impl CsvTable {
-    /// Reads it; quoted cells may hold commas and doubled quotes, but no line feeds.
+    /// Reads a table; quoted cells may contain commas and doubled quotes, but no line feeds.
     ///
     /// # Errors
     /// A description of the first fault of the table.
@@ -59,22 +59,22 @@ impl CsvTable {
         self.names.iter().any(|other| other == name)
     }
 
-    /// The names of the columns behind that one; of none, nothing.
+    /// Returns the names of the columns after that one; empty if there is none.
     pub fn names_after(&self, name: &str) -> &[String] {
         let column = self.names.iter().position(|other| other == name);
         column.map_or(&[], |column| &self.names[column + 1..])
     }
 
-    /// The cells of the column of that name; of none, nothing.
+    /// Returns the cells of the column of that name; empty if there is none.
     pub fn texts(&self, name: &str) -> Vec<&str> {
         let column = self.names.iter().position(|other| other == name);
         column.map_or_else(Vec::new, |column| self.column(column).collect())
     }
 
-    /// The numbers of the column of that name, none for an empty cell.
+    /// Returns the numbers of the column of that name, `None` for an empty cell.
     ///
     /// # Errors
-    /// A cell that is no finite number, in words.
+    /// A cell that is not a finite number, in words.
     pub fn numbers(&self, name: &str) -> Result<Vec<Option<f64>>, String> {
         let column = self.names.iter().position(|other| other == name);
         self.numbers_of(column.ok_or_else(|| format!("has no column {name}"))?)
@@ -84,7 +84,7 @@ impl CsvTable {
         self.rows.iter().map(move |(_, cells)| cells[column].as_str())
     }
 
-    /// The cells of the first column, each with how often it stood there before.
+    /// Returns the cells of the first column, each with the number of its earlier occurrences.
     fn counted_names(&self) -> Vec<(&str, usize)> {
         let mut counts: HashMap<&str, usize> = HashMap::new();
         let count = |name| {
@@ -109,13 +109,13 @@ impl CsvTable {
         self.rows.iter().map(number).collect()
     }
 
-    /// All numbers of a column that may have no empty cell.
+    /// Returns all numbers of a column that may have no empty cell.
     fn full_numbers_of(&self, column: usize) -> Result<Vec<f64>, String> {
         let empty = || format!("has an empty cell under {}", self.shown(column));
         self.numbers_of(column)?.into_iter().collect::<Option<Vec<f64>>>().ok_or_else(empty)
     }
 
-    /// The name of a column for a terminal, which obeys nothing in it.
+    /// Returns the name of a column for a terminal, with control characters escaped.
     fn shown(&self, column: usize) -> EscapeDebug<'_> {
         self.names[column].escape_debug()
     }
@@ -126,7 +126,7 @@ impl CsvTable {
     }
 }
 
-/// The cells of a line.
+/// Splits a line into its cells.
 fn cells(line: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut letters = line.chars().peekable();
@@ -146,7 +146,7 @@ fn cells(line: &str) -> Vec<String> {
     cells.iter().map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// A name and the unit in brackets at its end.
+/// Splits a name from the unit in brackets at its end.
 fn split_unit(name: &str) -> (String, String) {
     for (open, close) in [('(', ')'), ('[', ']')] {
         if let Some((label, unit)) = name.strip_suffix(close).and_then(|rest| rest.rsplit_once(open)) {
@@ -156,10 +156,10 @@ fn split_unit(name: &str) -> (String, String) {
     (name.to_owned(), String::new())
 }
 
-/// The figure of tables.
+/// Makes the figure of tables.
 ///
 /// # Errors
-/// The kind does not suit them, or a cell is no number.
+/// The kind does not suit them, or a cell is not a number.
 pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
     let tables: Vec<(&InputFile, &CsvTable)> = holding(files, |content| match content {
         Content::Table(table) => Some(table),
@@ -177,19 +177,19 @@ pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Fail
 
 type Tables<'a> = [(&'a InputFile, &'a CsvTable)];
 
-/// The same with the file at fault.
+/// Adds the file at fault to an error.
 fn of<T>(file: &InputFile, result: Result<T, String>) -> Result<T, Failure> {
     result.map_err(|fault| {
         Failure::Usage(format!("{:?} {fault}; allowed: finite numbers under names", file.path))
     })
 }
 
-/// The first table, which names the axes.
+/// Returns the first table, which names the axes.
 fn first<'a>(tables: &Tables<'a>) -> Result<&'a CsvTable, Failure> {
     tables.first().map(|(_, table)| *table).ok_or_else(|| Failure::Usage("which file?".to_owned()))
 }
 
-/// The names of all columns after the first, with the unit if all have one and the same.
+/// Returns the axis of all columns after the first, with the unit if all have the same one.
 fn value_axis(tables: &Tables<'_>, values: impl IntoIterator<Item = f64>) -> Axis {
     let names: Vec<(String, String)> =
         tables.iter().flat_map(|(_, table)| &table.names[1..]).map(|name| split_unit(name)).collect();
@@ -234,7 +234,7 @@ fn curve(tables: &Tables<'_>) -> Result<Figure, Failure> {
 }
 
 fn bars(tables: &Tables<'_>) -> Result<Figure, Failure> {
-    // A name that stands in a table again is another category of the same name.
+    // A repeated name is another category of the same name.
     let mut seen = HashSet::new();
     let all = tables.iter().flat_map(|(_, table)| table.counted_names());
     let rows: Vec<(&str, usize)> = all.filter(|row| seen.insert(*row)).collect();
@@ -255,7 +255,7 @@ fn bars(tables: &Tables<'_>) -> Result<Figure, Failure> {
     Ok(Figure::Bars(Bars { title, subtitle, categories_label, categories, value, series, arrangement }))
 }
 
-/// The label of each row: the first column that is no number, or nothing.
+/// Returns the label of each row: the first column that is not numeric, or nothing.
 fn row_labels(table: &CsvTable) -> Vec<String> {
     let column = (0..table.names.len()).find(|column| !table.is_numeric(*column));
     match column {
@@ -264,7 +264,7 @@ fn row_labels(table: &CsvTable) -> Vec<String> {
     }
 }
 
-/// The first two columns of numbers, with their names.
+/// Returns the first two columns of numbers, with their names.
 fn two_columns(file: &InputFile, table: &CsvTable) -> Result<[(String, Vec<f64>); 2], Failure> {
     let numeric: Vec<usize> = (0..table.names.len()).filter(|column| table.is_numeric(*column)).collect();
     let [one, other, ..] = numeric[..] else {

@@ -1,4 +1,4 @@
-//! Which setting to take, and why.
+//! The choice of a setting, and its reason.
 
 use super::point::Point;
 use super::refusal;
@@ -9,22 +9,22 @@ use isles_chip::quantity::{Microjoules, Microwatts, Picoseconds};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     pub cap: Option<Microwatts>,
-    /// The cap as it was written.
+    /// The cap as the user wrote it.
     pub cap_text: Option<String>,
     pub deadline: Option<Picoseconds>,
-    /// The deadline as it was written.
+    /// The deadline as the user wrote it.
     pub deadline_text: Option<String>,
-    /// Most energy of a run.
+    /// Largest energy of a run.
     pub battery: Option<Microjoules>,
-    /// The battery as it was written.
+    /// The battery as the user wrote it.
     pub battery_text: Option<String>,
 }
 
 impl Limits {
-    /// Reads them.
+    /// Reads the limits.
     ///
     /// # Errors
-    /// One of them is no quantity.
+    /// One of them is not a quantity.
     pub fn read(cap: Option<&str>, deadline: Option<&str>, battery: Option<&str>) -> Result<Limits, Failure> {
         let power = |text: &str| text.parse().map_err(|allowed| refusal("--cap", text, allowed));
         let time = |text: &str| text.parse().map_err(|allowed| refusal("--deadline", text, allowed));
@@ -84,11 +84,11 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// Chooses: with a deadline the least energy, with a cap or a battery only the least time, without limits the least
-/// product of both.
+/// Chooses a setting: with a deadline the least energy, with only a cap or a battery the least time, without limits the
+/// least product of both.
 ///
 /// # Errors
-/// Nothing that was tried keeps the limits; in words, with what would have been allowed.
+/// No tried setting keeps the limits; in words, with what would have been allowed.
 pub fn choose(limits: &Limits, points: &[Point]) -> Result<Choice, String> {
     let by = |weight: fn(&Point) -> f64| {
         let allowed = points.iter().enumerate().filter(|(_, point)| limits.allow(point));

@@ -1,12 +1,12 @@
 //! Constants of a chip that a sweep varies: `--set KEY=LIST`, with numbers, values with units, and ranges `1..8`.
 //!
-//! Several keys are all tried with each other. It knows no chip: whether a constant can have a value says whoever
-//! starts the run. Invariant: what is empty is refused, and so is what comes to more than [`SETTINGS_MAX`].
+//! All combinations of several keys are tried. It knows no chip: the run refuses a value that a constant cannot have.
+//! Invariant: empty lists and more than [`SETTINGS_MAX`] combinations are refused.
 
 use isles_app::Failure;
 use isles_app::runs::refusal;
 
-/// Most combinations that are tried.
+/// Largest number of combinations that are tried.
 const SETTINGS_MAX: usize = 10_000;
 
 /// One value of a key.
@@ -16,10 +16,10 @@ pub struct Constant {
     pub value: String,
 }
 
-/// All combinations of what `--set` says, each in the order of the keys; one that is empty if it says nothing.
+/// Returns all combinations of `--set`, each in the order of the keys; a single empty one if it is absent.
 ///
 /// # Errors
-/// A key has no value, or stands there twice; a range is empty; a text names no key.
+/// A key has no value, or occurs twice; a range is empty; a text names no key.
 pub fn combinations(source: &str, said: Option<&str>) -> Result<Vec<Vec<Constant>>, Failure> {
     let mut all: Vec<Vec<Constant>> = vec![Vec::new()];
     let said = said.unwrap_or_default();
@@ -76,7 +76,7 @@ fn values(list: &str) -> Result<Vec<String>, String> {
     Ok(values)
 }
 
-/// The whole numbers of a range, each with the unit behind its end.
+/// Returns the integers of a range, each with the unit after its end.
 fn range(first: &str, last: &str) -> Result<Vec<String>, String> {
     let allowed = "a range of whole numbers from low to high, such as 1..8 or 1..8 ns";
     let digits = last.find(|c: char| !c.is_ascii_digit()).unwrap_or(last.len());

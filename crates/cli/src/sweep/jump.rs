@@ -1,16 +1,16 @@
 //! Settings whose time the clock does not explain.
 //!
-//! Of one program on as many places of the same chip, nothing takes longer at a slower clock than the clock is slower,
-//! because mesh and memory keep theirs; and nothing should become faster. Where it is otherwise, the order in which
-//! places wait for each other depends on the clock. That may be true of the program, where work is dealt out by who
-//! comes first, or be of the model. It knows points only, and changes no choice.
+//! For one program on the same number of places of one chip, a slower clock lengthens a run at most in proportion,
+//! because mesh and memory keep theirs, and should never shorten it. A setting that breaks this rule jumps: the order
+//! in which places wait for each other depends on the clock. The cause may be the program, if it hands out work to
+//! whoever comes first, or the model. This file knows points only, and changes no choice.
 
 use super::point::Point;
 
-/// Largest part by which a point may be faster than one at a faster clock; less is chance.
+/// Largest saving of a point against one at a faster clock, as a fraction of the latter's time; less is noise.
 const FASTER_MAX: f64 = 0.01;
 
-/// Largest part by which a point may be slower than the ratio of the clocks allows.
+/// Largest excess over the time that the ratio of the clocks allows, as a fraction of that time.
 const SLOWER_MAX: f64 = 0.1;
 
 /// Returns the ratio of the clocks of `faster` and `point`, or `None` unless `faster` differs by a faster clock only.

@@ -1,9 +1,9 @@
-//! `isles sweep`: an application, or a program of a user, at many settings of a modelled chip, and the one to choose.
+//! `isles sweep`: runs an application, or a program of a user, at many settings of a modelled chip, and chooses one.
 //!
 //! Tries numbers of places, dividers of the clock (with the voltages that they need) and constants of the chip, each in
-//! a process of its own, as many at once as this host has processors. What comes out is time and energy of each; of
-//! those that a cap and a deadline allow, one is chosen by a rule that is printed. Invariant: nothing runs before the
-//! arguments are found good, and a cap or a deadline that nothing can meet is a refusal.
+//! a process of its own, as many at once as this host has processors. The result is time and energy of each; a printed
+//! rule chooses among those that a cap and a deadline allow. Invariant: nothing runs before the arguments are checked,
+//! and a cap or a deadline that nothing can meet is refused.
 
 mod choice;
 mod constants;
@@ -25,10 +25,10 @@ use isles_chip::gear::Gears;
 use point::{Point, Runner, Setting, Subject};
 use std::path::Path;
 
-/// The most times that a task can run its region.
+/// Largest number of times that a task can run its region.
 const TIMES_MAX: u32 = 1_000_000;
 
-/// The settings that a sweep looks at itself.
+/// The settings that the sweep itself reads.
 const GOVERNOR: &SettingRow = setting("governor");
 const WORK: &SettingRow = setting("work");
 const MACHINE: &SettingRow = setting("machine");
@@ -108,7 +108,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// Takes the files that an application is told for those of the sweep: its runs show no results of their own.
+    /// Takes the result files of an application for those of the sweep: its runs show no results of their own.
     fn take_files(&mut self) {
         let Arguments { words, csv, svg, .. } = self;
         for (flag, file) in [("--csv", csv), ("--svg", svg)] {
@@ -124,7 +124,7 @@ impl Arguments {
     }
 }
 
-/// Help of flags that differs here: a divider is the default and not the chip's own clock, and a tape is of one run.
+/// Help of flags that differ here: the default is a divider and not the chip's own clock, and a tape is of one run.
 const GOVERNOR_HELP: &str = "Governor to try, instead of the default dividers or in addition to the \
      given ones: fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS";
 const SET_HELP: &str = "Constants of the chip to try, by keys of `isles chip show`: \
@@ -132,7 +132,7 @@ const SET_HELP: &str = "Constants of the chip to try, by keys of `isles chip sho
 const WORK_HELP: &str =
     "Cost of a program's own code: said, or host:RATIO to measure it here [default: said]";
 
-/// The command.
+/// Returns the command.
 pub fn command() -> Command {
     let own = Arguments::augment_args(Command::new("sweep"));
     let own = own
@@ -142,7 +142,7 @@ pub fn command() -> Command {
     own.about("Tries clocks, voltages and numbers of places on a modelled chip, and chooses")
 }
 
-/// Carries it out.
+/// Executes the command.
 pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
     let mut arguments =
         Arguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -171,19 +171,20 @@ pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
         context.said.iter().map(|flag| format!("{} {}", flag.name, flag.value)).collect();
     let origin =
         [("program", subject.words()), ("machine", arguments.machine.clone()), ("flags", flags.join(" "))];
-    print_sweep((&arguments, &origin), &limits, &points, [csv, svg])
+    print_sweep(&arguments, &origin, &limits, &points, [csv, svg])
 }
 
-/// Reads how many times the task runs the region; 1 if it was not said.
+/// Reads the number of times that the task runs the region; 1 by default.
 fn read_times(said: Option<&str>) -> Result<u32, Failure> {
     let Some(said) = said else { return Ok(1) };
     let times = said.parse().ok().filter(|times| (1..=TIMES_MAX).contains(times));
     times.ok_or_else(|| refusal("--times", said, &format!("a whole number from 1 to {TIMES_MAX}")))
 }
 
-/// Prints the table, the choice and the reason; if there is none it says so and writes nothing.
+/// Prints the table, the choice and the reason; if there is no choice, says so and writes nothing.
 fn print_sweep(
-    (arguments, origin): (&Arguments, &table::Origin),
+    arguments: &Arguments,
+    origin: &table::Origin,
     limits: &Limits,
     points: &[Point],
     [csv, svg]: [Option<Destination>; 2],
@@ -203,17 +204,17 @@ fn print_sweep(
     Failure::first_of([printed, csv.map_or(Ok(()), write), svg.map_or(Ok(()), draw)])
 }
 
-/// The chip, and what can be set of it.
+/// The chip, and what can be set on it.
 struct SweepContext<'a> {
     machine: &'a str,
-    /// Flags that all runs have, besides machine, places and governor.
+    /// Flags of all runs, besides machine, places and governor.
     said: Vec<Flag<'a>>,
     /// Combinations of constants to try; at least one, which may be empty.
     constants: Vec<Vec<Constant>>,
-    /// `true` if `--set` has several values: then places and dividers are tried only if they are named.
+    /// True if `--set` has several values: then places and dividers are tried only if they are named.
     varies_constants: bool,
     places_max: u32,
-    /// None if its clocks cannot be divided.
+    /// `None` if its clocks cannot be divided.
     gears: Option<Gears>,
 }
 
@@ -233,7 +234,7 @@ impl<'a> SweepContext<'a> {
         let mut context =
             SweepContext { machine, said, constants, varies_constants, places_max: 0, gears: None };
         let first = &context.constants[0];
-        let launch = context.launch(None, ("--governor", "fixed"), first)?;
+        let launch = context.launch(None, "--governor", "fixed", first)?;
         if let CodeTime::Tape(_) = launch.chosen_work() {
             let allowed = "said, or host:RATIO, because a tape belongs to one run and a sweep makes many";
             return Err(refusal(arguments.chip.source(WORK), &launch.chosen_work().to_string(), allowed));
@@ -253,7 +254,7 @@ impl<'a> SweepContext<'a> {
         Ok(context)
     }
 
-    /// All settings to try, each once.
+    /// Returns all settings to try, without duplicates.
     fn settings(&self, arguments: &Arguments, limits: &Limits) -> Result<Vec<Setting>, Failure> {
         let places = self.places(arguments.places.as_deref())?;
         let dividers = arguments.dividers.as_deref();
@@ -269,10 +270,10 @@ impl<'a> SweepContext<'a> {
         for constants in &self.constants {
             for places in places.iter().copied() {
                 let divided = dividers.iter().map(|divider| GovernorPolicy::FixedAt(*divider));
-                let governed = governor.map(|said| self.policy("--governor", said, (places, constants)));
+                let governed = governor.map(|said| self.policy("--governor", said, places, constants));
                 let governed = governed.transpose()?;
                 let cap = limits.cap.map(|cap| GovernorPolicy::Capped(cap).to_string());
-                let capped = cap.and_then(|cap| self.policy("--cap", &cap, (places, constants)).ok());
+                let capped = cap.and_then(|cap| self.policy("--cap", &cap, places, constants).ok());
                 for policy in divided.chain(governed).chain(capped) {
                     let setting = Setting { constants: constants.clone(), places, policy };
                     if !settings.contains(&setting) {
@@ -317,31 +318,34 @@ impl<'a> SweepContext<'a> {
         Ok(dividers)
     }
 
-    /// Checks that the chip can keep a cap at all, with that many places.
+    /// Checks that the chip can keep a cap at all with that number of places.
     fn check_cap(&self, limits: &Limits, places: u32) -> Result<(), Failure> {
         let (Some(cap), Some(said)) = (limits.cap, &limits.cap_text) else { return Ok(()) };
         let policy = GovernorPolicy::Capped(cap).to_string();
-        let kept = self.policy("--cap", &policy, (places, &self.constants[0])).map(drop);
+        let kept = self.policy("--cap", &policy, places, &self.constants[0]).map(drop);
         kept.map_err(|error| refusal("--cap", said, &error.allowed))
     }
 
-    /// The governor that `policy` names, if the chip can have it with that many places and constants; `flag` is where
-    /// it was said.
+    /// Returns the governor that `policy` names, if the chip can have it with that number of places and these
+    /// constants; `flag` is where it was set.
     fn policy(
         &self,
         flag: &str,
         policy: &str,
-        (places, constants): (u32, &[Constant]),
+        places: u32,
+        constants: &[Constant],
     ) -> Result<GovernorPolicy, ConfigError> {
-        let launch = self.launch(Some(places), (flag, policy), constants)?;
+        let launch = self.launch(Some(places), flag, policy, constants)?;
         Ok(launch.chosen_governor())
     }
 
-    /// The launch of a run as the environment and the flags describe it; of no places, all that the chip has.
+    /// Returns the launch of a run that the environment and the flags describe; without a number of places, with all of
+    /// the chip.
     fn launch(
         &self,
         places: Option<u32>,
-        governor: (&str, &str),
+        flag: &str,
+        policy: &str,
         constants: &[Constant],
     ) -> Result<Launch, ConfigError> {
         let constants = constants::to_argument(constants);
@@ -349,14 +353,14 @@ impl<'a> SweepContext<'a> {
         if !constants.is_empty() {
             said.push(Flag { variable: SET.variable, name: "--set", value: &constants });
         }
-        launch(self.machine, &said, places, governor)
+        launch(self.machine, &said, places, flag, policy)
     }
 }
 
-/// These combinations, each with all clocks of mesh and memory that were said.
+/// Combines these constants with all given clocks of mesh and memory.
 ///
 /// # Errors
-/// A clock is no number of MHz from 1 to 10,000, or stands among the constants as well.
+/// A clock is not a number of MHz from 1 to 10,000, or is among the constants as well.
 fn with_clocks(mut all: Vec<Vec<Constant>>, arguments: &Arguments) -> Result<Vec<Vec<Constant>>, Failure> {
     for (flag, key, list) in [("--mesh", "mesh", &arguments.mesh), ("--memory", "memory", &arguments.memory)]
     {
@@ -376,17 +380,19 @@ fn with_clocks(mut all: Vec<Vec<Constant>>, arguments: &Arguments) -> Result<Vec
     Ok(all)
 }
 
-/// The launch of a run as the environment and these flags describe it; of no places, all that the chip has.
+/// Returns the launch of a run that the environment and these flags describe; without a number of places, with all of
+/// the chip.
 fn launch(
     machine: &str,
     said: &[Flag<'_>],
     places: Option<u32>,
-    (governor, policy): (&str, &str),
+    flag: &str,
+    policy: &str,
 ) -> Result<Launch, ConfigError> {
     let places = places.map(|places| places.to_string());
     let mut flags = said.to_vec();
     flags.push(Flag { variable: MACHINE.variable, name: "--machine", value: machine });
-    flags.push(Flag { variable: GOVERNOR.variable, name: governor, value: policy });
+    flags.push(Flag { variable: GOVERNOR.variable, name: flag, value: policy });
     flags.extend(places.iter().map(|value| Flag { variable: PLACES.variable, name: "--places", value }));
     Launch::from_environment_with(Machine::Processes, &flags)
 }

@@ -1,4 +1,4 @@
-//! One setting and what a run at it came to; running all of them.
+//! One setting and the result of its run; running all of them.
 
 use super::constants::{self, Constant};
 use super::{Arguments, GOVERNOR, MACHINE, PLACES, SET, SweepContext, refusal};
@@ -13,10 +13,10 @@ use std::path::Path;
 /// Value of `--region` for the whole run.
 const WHOLE_RUN: &str = "none";
 
-/// Setting to try.
+/// A setting to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Constants of the chip in the place of those of its file.
+    /// Constants of the chip that replace those of its file.
     pub constants: Vec<Constant>,
     pub places: u32,
     /// Policy of the clocks: one divider for all cores with places, at the voltage that it needs, or a governor.
@@ -24,7 +24,7 @@ pub struct Setting {
 }
 
 impl fmt::Display for Setting {
-    /// The flags that repeat it.
+    /// Formats the flags that repeat it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Setting { places, policy, constants } = self;
         write!(f, "--places {places} --governor {policy}{}", constants::flags(constants))
@@ -41,11 +41,11 @@ pub struct Point {
     pub joules: f64,
     pub mean_watts: f64,
     pub peak_watts: f64,
-    /// Mean power of the whole run by each model of the chip, the first of which all other figures are by.
+    /// Mean power of the whole run by each model of the chip; all other figures use the first model.
     pub models: Vec<(String, f64)>,
-    /// Marked region to which time, energy and mean power belong; `None` if they are of the whole run.
+    /// Marked region to which time, energy and mean power belong; `None` for the whole run.
     pub region: Option<String>,
-    /// Number of times the task runs the region; time and energy are those of all of them.
+    /// Number of times that the task runs the region; time and energy are for all of them.
     pub times: u32,
 }
 
@@ -60,7 +60,7 @@ impl Point {
 pub enum Subject {
     /// An application of the suite, and its arguments.
     Application { name: &'static str, own: Vec<String> },
-    /// A program that somebody has built with Isles, and its arguments.
+    /// A program that a user has built with Isles, and its arguments.
     Program { program: String, own: Vec<String> },
 }
 
@@ -84,7 +84,7 @@ impl Subject {
         }
     }
 
-    /// The application, or the program without its folders.
+    /// Returns the application, or the program without its folders.
     pub fn name(&self) -> &str {
         match self {
             Subject::Application { name, .. } => name,
@@ -94,16 +94,16 @@ impl Subject {
         }
     }
 
-    /// The same with the arguments that it has.
+    /// Returns the name with the arguments.
     pub fn words(&self) -> String {
         let (Subject::Application { own, .. } | Subject::Program { own, .. }) = self;
         std::iter::once(self.name()).chain(own.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The files that will be read, as far as they are known.
+    /// Returns the files that will be read, as far as they are known.
     ///
     /// # Errors
-    /// An application's own arguments are not good.
+    /// An application's own arguments are invalid.
     pub fn reads(&self) -> Result<Vec<Claim>, Failure> {
         match self {
             Subject::Application { name, own } => runs::reads(name, own),
@@ -111,7 +111,7 @@ impl Subject {
         }
     }
 
-    /// The summary of run `number` of a sweep, which is told of places and chip by `flags`.
+    /// Returns the summary of run `number` of a sweep; `flags` choose its places and chip.
     fn summary(&self, number: usize, flags: &[Flag<'_>]) -> Result<Value, Failure> {
         match self {
             Subject::Application { name, own } => {
@@ -120,25 +120,25 @@ impl Subject {
             }
             Subject::Program { program, own } => {
                 let file = format!("isles-sweep-{}-{number}.json", std::process::id());
-                runs::program_summary((program, own), flags, &std::env::temp_dir().join(file))
+                runs::program_summary(program, own, flags, &std::env::temp_dir().join(file))
             }
         }
     }
 }
 
-/// Runner of settings, with all that their runs have in common.
+/// Runs settings, with everything that their runs have in common.
 pub struct Runner<'a> {
     pub subject: &'a Subject,
     pub context: &'a SweepContext<'a>,
-    /// The marked region by which to judge, as it was said.
+    /// The marked region to judge by, as the user named it.
     pub region: Option<&'a str>,
     /// Number of times the task runs the region.
     pub times: u32,
 }
 
 impl Runner<'_> {
-    /// Runs all settings, some at once; in their order, without those whose runs failed, which a warning counts.
-    /// A program may be good at some settings only: a tile's divider that it asks for needs a voltage.
+    /// Runs all settings, several at once. Returns the points in order, without failed runs, whose number a warning
+    /// gives: a program may work at some settings only, for instance because a tile's divider needs a voltage.
     ///
     /// # Errors
     /// A run refused its settings, and the others are not started; or all of them failed.
@@ -187,10 +187,10 @@ impl Runner<'_> {
         self.point(setting, &summary, region).ok_or_else(lacking)
     }
 
-    /// The marked region of a run by which to judge: the one that was said, or the only one.
+    /// Returns the marked region to judge a run by: the named one, or the only one; `None` for the whole run.
     ///
     /// # Errors
-    /// The program has marked none of the name that was said.
+    /// The program has marked no region of that name.
     fn region_of<'s>(&self, summary: &'s Value) -> Result<Option<&'s Value>, Failure> {
         let regions = summary["regions"].as_array().map_or(&[][..], Vec::as_slice);
         let Some(said) = self.region else {

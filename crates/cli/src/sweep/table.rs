@@ -8,7 +8,7 @@ use isles_chip::quantity::scaled;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// The settings that no other beats (or all), shortest first, with the choice and its reason.
+/// Returns the settings that no other beats (or all), shortest first, with the choice and its reason.
 pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> String {
     let mut rows: Vec<usize> = (0..points.len()).collect();
     rows.retain(|number| all || choice.number == *number || is_efficient(&points[*number], points));
@@ -24,13 +24,13 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
         let [time, energy] = [scaled(*seconds, "s"), scaled(*joules, "J")];
         let [mean, peak] = [mean_watts, peak_watts].map(|watts| scaled(*watts, "W"));
         let (places, product) = (point.setting.places, scaled(point.energy_delay(), "J s"));
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "{places:>6}  {clock:<16}  {time:>8}  {energy:>10}  {mean:>10}  {peak:>10}  {product:>13}"
         );
         let constants = constants::to_argument(&point.setting.constants);
-        let remarks = [constants, remarks((limits, &jumps), points, *number, choice)];
+        let remarks = [constants, remarks(limits, &jumps, points, *number, choice)];
         let remarks: Vec<String> = remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
         let remarks = remarks.join(", ");
         let _ = writeln!(text, "{}{remarks}", if remarks.is_empty() { "" } else { "  " });
@@ -63,14 +63,14 @@ fn note_of_jumps(jumps: &[bool]) -> String {
     )
 }
 
-/// Returns how many runs of the choice a battery has the energy for; empty without a battery.
+/// Returns the number of runs of the choice that a battery has the energy for; empty without a battery.
 fn note_of_battery(limits: &Limits, chosen: &Point) -> String {
     let (Some(battery), Some(said)) = (limits.battery, &limits.battery_text) else { return String::new() };
     let runs = (battery.joules() / chosen.joules).floor();
     format!("battery: {said} is enough for {runs:.0} such runs\n")
 }
 
-/// Returns the note on the region that time and energy are of; empty if they are of the whole run.
+/// Returns the note on the region of time and energy; empty for the whole run.
 fn note_of_region(points: &[Point]) -> String {
     let region = points.iter().find_map(|point| Some((point.region.as_deref()?, point.times)));
     let note = |(region, times)| {
@@ -83,7 +83,7 @@ fn note_of_region(points: &[Point]) -> String {
     region.map_or(String::new(), note)
 }
 
-/// The choice with the flags that repeat it, the reason, and by whom the figures are.
+/// Returns the choice with the flags that repeat it, the reason, and the model of the figures.
 fn conclusion(point: &Point, choice: &Choice) -> String {
     let (setting, places) = (&point.setting, point.setting.places);
     let several = if places == 1 { "place" } else { "places" };
@@ -108,7 +108,7 @@ fn clock(point: &Point) -> String {
     }
 }
 
-fn remarks((limits, jumps): (&Limits, &[bool]), points: &[Point], number: usize, choice: &Choice) -> String {
+fn remarks(limits: &Limits, jumps: &[bool], points: &[Point], number: usize, choice: &Choice) -> String {
     let point = &points[number];
     let known = [
         (choice.number == number, "chosen"),
@@ -125,7 +125,7 @@ fn remarks((limits, jumps): (&Limits, &[bool]), points: &[Point], number: usize,
 /// runs.
 pub type Origin = [(&'static str, String); 3];
 
-/// All settings, in the order in which they were tried.
+/// Writes all settings, in the order in which they were tried.
 pub fn write_csv(out: &mut dyn Write, origin: &Origin, limits: &Limits, points: &[Point]) -> io::Result<()> {
     let names: String = origin.iter().map(|(name, _)| format!("{name},")).collect();
     let origin: String = origin.iter().map(|(_, value)| format!("{},", cell(value))).collect();
@@ -157,7 +157,7 @@ pub fn write_csv(out: &mut dyn Write, origin: &Origin, limits: &Limits, points: 
     Ok(())
 }
 
-/// A text as a cell of CSV.
+/// Returns a text as a cell of CSV.
 fn cell(text: &str) -> String {
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

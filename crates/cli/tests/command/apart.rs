@@ -1,5 +1,5 @@
-//! What a command reads is not what it writes, whatever the command, the flag and the spelling: one line, and the file
-//! is what it was.
+//! Every command refuses to write to a file that it reads, whatever the flag and the spelling of the name: it prints
+//! one line, and the file remains unchanged.
 
 use crate::scene::{Scene, words};
 use std::fs;
@@ -10,7 +10,7 @@ const SCC: &str = include_str!("../../../../chips/scc.toml");
 /// Three points of a power model.
 const POWERS: &str = "frequency_mhz,power_w\n100,10\n200,20\n400,50\n800,150\n";
 
-/// A folder with the files that are read, other spellings of their names, and a tape of a run on the chip.
+/// Returns a folder with the files that are read, other spellings of their names, and a tape of a run on the chip.
 fn scene() -> Scene {
     let scene = Scene::new("apart");
     for (name, text) in [("my.toml", SCC), ("g.txt", "0 1\n1 2\n"), ("p.csv", POWERS)] {

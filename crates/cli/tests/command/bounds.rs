@@ -1,4 +1,5 @@
-//! `isles bound` as a user sees it: what the page shows is what it prints, and what has no bound is said in a line.
+//! `isles bound` as a user sees it: it prints the output on the page, and refuses a pattern without a bound in one
+//! line.
 
 use crate::pages::write_or_compare;
 use crate::scene::{Ended, Scene};

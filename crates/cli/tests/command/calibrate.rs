@@ -1,4 +1,4 @@
-//! `isles calibrate` writes a chip on which messages take what they take between places.
+//! `isles calibrate` writes a chip on which messages take the same time as between the places.
 
 use crate::scene::{Scene, words};
 use serde_json::Value;
@@ -28,7 +28,8 @@ fn the_file_is_a_chip_that_is_like_the_places() {
             assert_eq!(row["way"], "near", "{row}");
             ["measured_ns", "chip_ns"].map(|key| row[key].as_f64().unwrap())
         };
-        // This one is kept, whatever the places showed; how far the others are off depends on what else runs here.
+        // The chip reproduces this figure whatever the places measured; the deviation of the others depends on the
+        // load of this host.
         let [latency, on_chip] = figures("empty at!");
         assert!(latency > 0.0 && (on_chip / latency - 1.0).abs() < 0.05, "{found}");
         let [_, long_on_chip] = figures("2097152 bytes");

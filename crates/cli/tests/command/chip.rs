@@ -1,4 +1,4 @@
-//! `isles chip` as a user sees it: the list, the drawing, the picture, and each fault of a file in its line.
+//! `isles chip` as a user sees it: the list, the drawing, the picture, and each fault of a file in a line of its own.
 
 use crate::scene::{Ended, Scene, words};
 
@@ -32,7 +32,7 @@ fn lines_that_are_faster_than_their_links_are_warned_of() {
     let warning =
         "warning: buffer_line.read of 1000/1000/800 takes 36 ns over 1 hop, but its flits alone take 43 ns";
     assert!(ended.code == Some(0) && ended.stdout.contains(warning), "{ended:?}");
-    // So does a run, which takes the first of the two.
+    // A run prints the line too; it uses the first of the two times.
     let line =
         "run bc --graph karate --machine chip:mesh --places 2 --top 0 --json /dev/null --csv /dev/null";
     let run = |set: &str| scene.run(&[&words(line)[..], &["--set", set]].concat()).stderr;
@@ -186,7 +186,7 @@ fn a_chip_with_more_cores_than_its_protocol_carries_says_which_carry_them_and_ta
     }
 }
 
-/// The mesh, without what a line of a message buffer costs.
+/// Returns the mesh without the cost of a line of a message buffer.
 fn without_buffer_line() -> String {
     let (before, rest) = MESH.split_once("[preset.\"1000/1000/800\".buffer_line]\n").unwrap();
     let rest = rest.split_once("\n[").map_or("", |(_, rest)| rest);

@@ -1,6 +1,7 @@
 //! `--color` and `ISLES_COLOR` as a user sees them: on a terminal, in pipes, and with `NO_COLOR`.
 //!
-//! A terminal is a pseudo-terminal of the test. Invariant: with its marks taken away an output is what a pipe gets.
+//! A terminal is a pseudo-terminal of the test. Invariant: an output without its colour marks equals the output to a
+//! pipe.
 
 use crate::scene::{Ended, Scene, ended, words};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -60,7 +61,7 @@ fn a_terminal_gets_colours_unless_it_is_told_not_to() {
     assert!(seen("chip list", &[("ISLES_PLACE", "1")]).starts_with(WARNING));
 }
 
-/// A text without the marks of colours.
+/// Returns a text without its colour marks.
 fn unmarked(text: &str) -> String {
     let mut parts = text.split('\x1b');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -78,7 +79,7 @@ fn a_pipe_gets_colours_only_if_they_are_asked_for_and_files_get_none() {
     assert_eq!((plain.code, lines(&plain)), (Some(0), 0), "{plain:?}");
     let files = ["s.csv", "s.json"].map(|name| scene.result(name));
     for coloured in [of(&format!("{run} --color always"), &[]), of(run, &[("ISLES_COLOR", "always")])] {
-        // The head of the run, the prediction, and the table of finishes: begin and end each.
+        // The heading of the run, the prediction, and the table of finishes, each with a mark at its start and end.
         assert_eq!((coloured.code, lines(&coloured)), (Some(0), 6), "{coloured:?}");
         let marked = format!("{BOLD}karate: 34 vertices");
         assert!(coloured.stdout.starts_with(&marked), "{coloured:?}");
@@ -97,7 +98,7 @@ fn programs_and_runs_of_other_processes_have_the_setting() {
     let launched =
         ended(scene.isles(&["--color", "always", "launch", "--", "sh", "-c", "echo $ISLES_COLOR"]));
     assert_eq!(launched.stdout, "always\n", "{launched:?}");
-    // What a sweep reads of its runs it reads without colours, and says itself with them.
+    // A sweep reads the output of its runs without colours, but prints its own with them.
     let sweep = "sweep --app bc --graph none --places 1 --dividers 2 --color always";
     let refused = ended(variables(&scene, sweep, &[("ISLES_COLOR", "always")]));
     assert_eq!(refused.code, Some(2));

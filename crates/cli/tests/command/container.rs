@@ -1,16 +1,16 @@
 //! Commands as process 1 of a container, for which the kernel ignores the default action of signals: each ends on
-//! SIGTERM and SIGINT as elsewhere, and leaves nothing.
+//! SIGTERM and SIGINT as elsewhere, and leaves nothing behind.
 //!
-//! The container is a pid namespace of `unshare`, which needs root; without it the tests say so and prove nothing.
+//! The container is a pid namespace of `unshare`, which needs root; without it the tests print this and prove nothing.
 
 use crate::scene::{Running, Scene, built, signal, until, words};
 use rustix::process::Signal;
 use std::process::{Command, Stdio};
 
-/// The words that make a program process 1 of a pid namespace of its own.
+/// Arguments of `unshare` that make a program process 1 of a pid namespace of its own.
 const CONTAINER: [&str; 3] = ["-p", "-f", "--mount-proc"];
 
-/// The signals, and the exit code that a shell tells of a program that each has ended.
+/// Signals, each with the exit code that a shell reports for a program that the signal has ended.
 const ENDS: [(Signal, i32); 2] = [(Signal::TERM, 143), (Signal::INT, 130)];
 
 /// A run over two processes that takes longer than any test.
@@ -27,7 +27,7 @@ fn has_containers() -> bool {
     has
 }
 
-/// The number that the process has in the innermost namespace, if it is in one of its own.
+/// Returns the process number in the innermost namespace, if the process is in one of its own.
 fn number_inside(pid: i32) -> Option<i32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
@@ -35,7 +35,8 @@ fn number_inside(pid: i32) -> Option<i32> {
     (numbers.len() > 1).then(|| numbers[numbers.len() - 1])
 }
 
-/// Runs the program in a container once for each signal, which it gets when `has_begun`, and asserts that it ends.
+/// Runs the program in a container once for each signal, sends the signal when `has_begun`, and asserts that the
+/// program ends.
 fn assert_ends(program: &str, line: &str, prepare: impl Fn(&Scene), has_begun: impl Fn(&Scene) -> bool) {
     for (sent, code) in ENDS {
         let scene = Scene::new("container");
@@ -82,7 +83,7 @@ fn a_sweep_ends_by_a_signal_as_process_1_with_its_runs() {
 
 #[test]
 fn a_command_that_becomes_or_awaits_another_program_ends_by_a_signal_as_process_1() {
-    /// Stands in for the program that the command becomes or waits for, and has no handler for any signal.
+    /// Replaces the program that the command executes or waits for, and has no signal handlers.
     const STUB: &str = "#!/bin/sh\n: > begun\nexec sleep 1000\n";
     if !has_containers() {
         return;

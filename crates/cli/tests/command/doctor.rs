@@ -1,4 +1,4 @@
-//! `isles doctor` says what the host offers, and which way each pair of places talks.
+//! `isles doctor` reports the features of the host and the transport between each pair of places.
 
 use crate::scene::{Scene, ended, words};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a run on a modelled chip writes, as a user sees it: files that agree with each other, and plain refusals.
+//! Exports of a run on a modelled chip, as a user sees them: files that agree with each other, and plain refusals.
 
 use crate::scene::{Ended, Running, Scene, ended, kill, until, words};
 use serde_json::Value;
@@ -27,7 +27,7 @@ const RUN: [&str; 11] = [
     "/dev/null",
 ];
 
-/// A run on 8 cores with more arguments.
+/// Runs a program on 8 cores with more arguments.
 fn run(scene: &Scene, more: &[&str]) -> Ended {
     scene.run(&[&RUN[..], more].concat())
 }

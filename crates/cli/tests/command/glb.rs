@@ -1,7 +1,7 @@
 //! `isles run uts` and `isles run nqueens`: the same answer on every machine, the published sizes, refusals in a line,
 //! and the exact answer when a place is killed at a random moment.
 //!
-//! `ISLES_TEST_KILLS` says how many places are killed, `ISLES_SEED` where the random numbers begin.
+//! `ISLES_TEST_KILLS` is the number of places that are killed, `ISLES_SEED` the seed of the random numbers.
 
 use crate::scene::{Random, Running, Scene, busy_ns, has_thread, is_over, kill, until, words};
 use serde_json::Value;
@@ -27,7 +27,7 @@ const MACHINES: [(&str, &str); 6] = [
 
 #[test]
 fn a_tree_has_the_same_size_on_every_machine() {
-    // Of `apps/uts/tests/uts.py`.
+    // Results of `apps/uts/tests/uts.py`.
     for (tree, expected) in [
         ("T1 --depth 7", [63_914, 51_124, 7]),
         ("T4 --depth 8 --batch 50", [15_914, 11_966, 73]),
@@ -124,17 +124,17 @@ fn what_cannot_be_searched_is_refused_in_a_line_that_says_what_is_allowed() {
 const KILLED: (&str, u64) =
     if cfg!(debug_assertions) { ("--depth 9", 1_031_269) } else { ("--tree T1", 4_130_071) };
 
-/// Processor time after which a place that has its threads surely has a bag, and so have the others.
+/// Processor time after which a place with all its threads surely has a bag, and so have the others.
 const SEARCHING_NS: u64 = 20_000_000;
 
-/// Places killed in the ordinary tests.
+/// Number of places killed in the ordinary tests.
 const KILLS: u64 = 4;
 
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// Kills a place other than the first, when it has searched for a random time; what the run wrote.
+/// Kills a place other than the first when it has searched for a random time. Returns the output of the run.
 fn killed(random: &mut Random, longest_ns: u64) -> Value {
     let scene = Scene::new("glb-kill");
     let places = 2 + random.below(4);
@@ -166,7 +166,7 @@ fn a_resilient_search_is_exact_when_a_place_is_killed() {
     let first = from_environment("ISLES_SEED", clock);
     let kills = from_environment("ISLES_TEST_KILLS", KILLS);
     let (mut recovered, mut round) = (0, 0);
-    // A place that was killed when all was over does not count.
+    // A place that was killed when the run was over does not count.
     while recovered < kills {
         println!("ISLES_SEED={} (round {round})", first + round);
         assert!(round < 20 * kills, "{recovered} kills of {round} came before the end");

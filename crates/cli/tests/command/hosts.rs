@@ -1,16 +1,17 @@
-//! `isles launch --hosts` writes the line of whichever MPI launcher is there, and refuses what that cannot start.
+//! `isles launch --hosts` writes the command line for the installed MPI launcher, and refuses a line that the launcher
+//! cannot start.
 //!
-//! The launcher is a script of the scene that says which library it belongs to, and its arguments.
+//! The launcher is a script of the scene that prints its library's name and its arguments.
 
 use crate::scene::{Ended, Scene, ended, words};
 
-/// Runs `isles launch` where `mpirun` says that it is `version`.
+/// Runs `isles launch` with an `mpirun` that prints `version`.
 fn launch(version: &str, line: &str) -> Ended {
     let scene = Scene::new("hosts");
     let script = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{version}' || echo \"told $*\"\n");
     let mpirun = scene.executable("mpirun", script);
     let mut command = scene.isles(&words(line));
-    // Nothing else is found, nor another launcher that is installed.
+    // No other program is found, in particular no other installed launcher.
     command.env("PATH", mpirun.parent().unwrap()).env("ISLES_STALL", "60");
     ended(command)
 }

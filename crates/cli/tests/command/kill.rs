@@ -1,9 +1,10 @@
-//! kill -9 and SIGSTOP of any place, at random moments of a real run: each wait is answered, and nothing is left.
+//! kill -9 and SIGSTOP of any place, at random moments of a real run: each wait ends with an answer, and nothing is
+//! left behind.
 //!
-//! A round starts `isles run bc` over processes, waits until the place to be killed has computed for a random share of
-//! time (its own processor time, so the machine's load does not matter), and kills it. The graph is so large that no
-//! run ends by itself before. `ISLES_TEST_KILLS` says how many rounds each test has, `ISLES_SEED` where they begin; the
-//! seed of each round is printed. How long the survivors took is printed too, and not judged.
+//! A round starts `isles run bc` over processes, waits until the place to be killed has computed for a random time (its
+//! own processor time, so the machine's load does not matter), and kills it. The graph is large enough that no run ends
+//! before that. `ISLES_TEST_KILLS` is the number of rounds of each test, `ISLES_SEED` the first seed; the seed of each
+//! round is printed. The time that the survivors took is printed too, and not checked.
 
 use crate::scene::{
     Ended, PlaceProcess, Random, Running, Scene, busy_ns, has_thread, is_over, kill, signal, state, until,
@@ -12,19 +13,19 @@ use crate::scene::{
 use rustix::process::Signal;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Rounds in the ordinary tests.
+/// Number of rounds in the ordinary tests.
 const ROUNDS: u64 = 5;
 
-/// Processor time after which a place that has its threads has surely joined, and so have the others: it computes.
+/// Processor time after which a place with all its threads has surely joined and computes, and so have the others.
 const COMPUTING_NS: u64 = 20_000_000;
 
-/// Most processor time of a place before it is killed.
+/// Maximum processor time of a place before it is killed.
 const KILL_NS_MAX: u64 = 300_000_000;
 
 /// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
 
-/// The rounds of one test, each with its random numbers.
+/// Returns the rounds of one test, each with its random numbers.
 fn rounds() -> impl Iterator<Item = Random> {
     let read = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
@@ -68,7 +69,7 @@ impl Run {
         until("it has computed", || busy_ns(pid).expect("nobody has killed it yet") >= joined + more);
     }
 
-    /// Waits for the end of all; how the first process ended, and how long after `since` that was.
+    /// Waits for the end of all processes. Returns the output of the first process, and the time since `since`.
     fn conclude(self, since: Instant) -> (Ended, Duration) {
         let Run { scene, running, .. } = self;
         let ended = running.finish();
@@ -81,7 +82,7 @@ impl Run {
     }
 }
 
-/// Tells how long the rounds took.
+/// Prints the times of the rounds.
 fn tell(mut took: Vec<Duration>) {
     took.sort();
     if let Some(longest) = took.last() {
@@ -89,7 +90,7 @@ fn tell(mut took: Vec<Duration>) {
     }
 }
 
-/// The lines of the error, the last thing that is said.
+/// Returns the lines of the error, which are the last output.
 fn errors(ended: &Ended) -> Vec<&str> {
     ended.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect()
 }
@@ -131,8 +132,8 @@ fn nobody_outlives_the_first_place() {
     tell(took.collect());
 }
 
-/// A run so short that the kill may come at any moment between the first process and the last word: while the places
-/// start, join, work, or say farewell.
+/// The run is so short that the kill may come at any moment between the first process and the last output: while the
+/// places start, join, work or leave.
 #[test]
 fn a_place_that_is_killed_at_any_moment_leaves_nothing_and_no_wait() {
     let (joined, whole) = whole_run_ns();
@@ -141,7 +142,7 @@ fn a_place_that_is_killed_at_any_moment_leaves_nothing_and_no_wait() {
         let scene = Scene::new("moment");
         let running = start_short_run(&scene);
         let place = 1 + random.below(3) as u32;
-        // Most of a short run is its start; so every other kill comes after it.
+        // Most of a short run is its start, so every other kill comes after it.
         let share =
             if random.below(2) == 0 { random.below(joined) } else { joined + random.below(whole - joined) };
         if let Some(pid) = until_started(&scene, &running, place) {
@@ -156,7 +157,7 @@ fn a_place_that_is_killed_at_any_moment_leaves_nothing_and_no_wait() {
     }
 }
 
-/// Asserts that a short run has ended well, or says that `place` is dead.
+/// Asserts that a short run has succeeded, or reports that `place` is dead.
 fn assert_over(ended: &Ended, place: u32) {
     let errors = errors(ended);
     match ended.code {
@@ -171,19 +172,19 @@ fn assert_over(ended: &Ended, place: u32) {
     }
 }
 
-/// Fate of a run of which one process was stopped.
+/// Fate of a run in which one process was stopped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
-    /// It goes on.
+    /// The process continues.
     Continued,
-    /// It is killed where it stands.
+    /// The process is killed while it is stopped.
     Killed,
-    /// The first place is killed, while the process stands.
+    /// The first place is killed while the process is stopped.
     Alone,
 }
 
-/// A stopped process answers nobody, does not watch its parent, and holds whatever it was about to give back. Others
-/// wait for it as long as it stands: nobody can know that it does not compute.
+/// A stopped process does not answer, does not watch its parent, and keeps the memory that it was about to return.
+/// Others wait for it as long as it is stopped, because they cannot know that it does not compute.
 #[test]
 fn a_stopped_place_goes_on_where_it_stood_or_is_a_dead_place() {
     let (joined, whole) = whole_run_ns();
@@ -205,7 +206,7 @@ fn a_stopped_place_goes_on_where_it_stood_or_is_a_dead_place() {
             signal(pid, Signal::STOP);
             until("it stands", || is_in(pid, 'T') || is_over(pid));
             stopped += u32::from(!is_over(pid));
-            // The others go on meanwhile, until they need it.
+            // The others continue meanwhile, until they need it.
             for _ in 0..random.below(100) {
                 scene.processes();
             }
@@ -238,7 +239,7 @@ fn start_short_run(scene: &Scene) -> Running {
     Running::start(scene.isles(&words(line)))
 }
 
-/// Processor time that a place has had when it joins, and when a short run is over.
+/// Returns the processor time of a place when it joins, and when a short run is over.
 fn whole_run_ns() -> (u64, u64) {
     let scene = Scene::new("whole");
     let running = start_short_run(&scene);
@@ -257,7 +258,7 @@ fn whole_run_ns() -> (u64, u64) {
     (joined.min(whole - 1).max(1), whole)
 }
 
-/// The process of `place`, as soon as there is one; `None` if the run is over before it was seen.
+/// Returns the process of `place` as soon as it exists; `None` if the run is over before it was seen.
 fn until_started(scene: &Scene, running: &Running, place: u32) -> Option<i32> {
     let mut pid = None;
     until("the place has started, or all is over", || {
@@ -267,7 +268,7 @@ fn until_started(scene: &Scene, running: &Running, place: u32) -> Option<i32> {
     pid
 }
 
-/// Returns `true` if a process is in the state that the system calls by this letter.
+/// Returns `true` if a process is in the state with this letter in `/proc/PID/stat`.
 fn is_in(pid: i32, wanted: char) -> bool {
     state(pid) == Some(wanted)
 }

@@ -1,13 +1,13 @@
-//! Blocks of the book that show output of programs, compared with what a test saw printed.
+//! Blocks of the book that show the output of programs, compared with output that a test captured.
 //!
-//! Tests of several crates share this file, so that a page cannot show what no program prints any more.
+//! Tests of several crates share this file, so that a page cannot show outdated output.
 
 use std::fs;
 use std::path::Path;
 
-/// Asserts that `printed` has the block which follows the mark `<!-- printed by TEST -->` of `docs/PAGE`.
+/// Asserts that `printed` contains the block that follows the mark `<!-- printed by TEST -->` of `docs/PAGE`.
 ///
-/// Numbers and lines of Rust files stand for any others, `..` stands for any text, and ends of lines count as spaces.
+/// Numbers and line numbers of Rust files match any others, `..` matches any text, and line ends count as spaces.
 #[track_caller]
 pub fn assert_shown(page: &str, test: &str, printed: &str) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("docs");
@@ -28,7 +28,8 @@ pub fn assert_shown(page: &str, test: &str, printed: &str) {
     }
 }
 
-/// `text` in words with one space between them, `#` for each number and each line of a Rust file.
+/// Returns `text` as words with one space between them, and with `#` for each number and each line number of a Rust
+/// file.
 fn without_numbers(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
         let is_hexadecimal = word.len() >= 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,12 +1,12 @@
-//! Parts of pages that commands print: compared, or written anew.
+//! Parts of pages that commands print: compared, or rewritten.
 
 use std::fs;
 use std::path::Path;
 
-/// The variable with which tests write the pages instead of comparing them.
+/// The variable that makes tests write the pages instead of comparing them.
 const WRITE: &str = "ISLES_TEST_WRITE_PAGES";
 
-/// Compares what stands between `mark` and `<!-- end -->` on a page with `wanted`, or writes it.
+/// Compares the text between `mark` and `<!-- end -->` on a page with `wanted`, or writes it.
 pub fn write_or_compare(page: &Path, mark: &str, wanted: &str, tests: &str) {
     let text = fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
     let (page_name, wanted) = (page.display(), wanted.trim());
@@ -25,7 +25,7 @@ pub fn write_or_compare(page: &Path, mark: &str, wanted: &str, tests: &str) {
     );
 }
 
-/// The line where two texts part.
+/// Returns the first line in which two texts differ.
 fn first_difference<'a>(one: &'a str, other: &'a str) -> Option<(&'a str, &'a str)> {
     let lines = |text: &'a str| text.trim().lines().chain([""]);
     lines(one).zip(lines(other)).find(|(one, other)| one != other)

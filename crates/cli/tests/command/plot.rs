@@ -1,12 +1,12 @@
-//! `isles plot`, and `--svg` of the commands that have results: pictures of what Isles itself has just written.
+//! `isles plot`, and `--svg` of the commands that have results: pictures of files that Isles itself has just written.
 //!
-//! Every shape of input is made by the command that makes it (those of the bench by hand, as measuring takes minutes),
-//! so a change of a format shows here. How figures look is the business of `isles-plot`.
+//! Every shape of input is made by the command that makes it (those of the bench by hand, because measuring takes
+//! minutes), so a change of a format fails here. The appearance of figures is tested in `isles-plot`.
 
 use crate::scene::{Ended, Scene, ended, words};
 use roxmltree::Document;
 
-/// Runs a command that must end well.
+/// Runs a command that must succeed.
 fn run(scene: &Scene, line: &str) -> Ended {
     let ended = scene.run(&words(line));
     assert_eq!(ended.code, Some(0), "isles {line}: {ended:?}");
@@ -19,7 +19,7 @@ struct Picture {
     /// All lines of text.
     text: String,
     metadata: String,
-    /// Marks and bars by series.
+    /// Number of marks and bars by series.
     counts: Vec<(String, usize)>,
 }
 
@@ -129,7 +129,7 @@ fn the_csv_of_a_sweep_is_a_plane_and_a_speed_up_where_only_places_vary() {
     let speedup = picture(&scene.result("places.svg"));
     assert_eq!(speedup.title, "Speed-up by places: bc on chip:scc");
     assert_eq!(Picture::of(&scene, "places.csv").counts, [("533 MHz".into(), 3)]);
-    // The last CSV does not name the same settings, and yet both are sweeps.
+    // The last CSV has other settings, but both are sweeps.
     assert_eq!(
         Picture::of(&scene, "sweep.csv places.csv").counts,
         [("sweep".into(), 6), ("places".into(), 3)]
@@ -141,7 +141,7 @@ fn the_rows_of_repro_are_a_parity_and_one_experiment_a_curve() {
     let scene = Scene::new("plot");
     run(&scene, "repro lines power --json rows.json --csv rows.csv --svg both.svg");
     let both = picture(&scene.result("both.svg"));
-    // 2 times of lines and 16 powers were calibrated, 16 times are derived; each stands in both panels.
+    // 2 times of lines and 16 powers were calibrated, 16 times are derived; each is in both panels.
     assert_eq!((both.count("calibrated"), both.count("derived")), (36, 32));
     both.assert_says(&["Published figures and those of the modelled chip", "34 published figures"]);
     let from_json = Picture::of(&scene, "rows.json");
@@ -184,7 +184,8 @@ fn the_picture_on_the_page_is_what_the_command_draws() {
     );
 }
 
-/// Returns the JSON of a bench session with these rows: names, what is better, and medians of Isles and of two peers.
+/// Returns the JSON of a bench session with these rows: names, the better direction, and medians of Isles and of two
+/// peers.
 fn session(rows: &[(&str, &str, f64, [f64; 2])]) -> String {
     let figure = |name: &str, value: f64| {
         format!(
@@ -228,7 +229,7 @@ fn the_bench_draws_what_it_measured_and_leaves_no_file_that_nobody_asked_for() {
     let scene = Scene::new("plot");
     let isles = scene.executable("isles", std::fs::read(crate::PROGRAM).unwrap());
     let json = scene.file("session.json", session(&[("barrier", "less", 1.0, [2.0, 4.0])]));
-    // Stands in for the program that measures; its last word is where the JSON goes.
+    // Replaces the program that measures; its last argument is the path of the JSON.
     let script = format!("#!/bin/sh\necho \"$@\"\nfor last; do :; done\ncp {} \"$last\"\n", json.display());
     scene.executable("isles-bench", script);
     let bench = |line: &str| {
@@ -293,7 +294,7 @@ fn names_that_stand_again_are_bars_of_their_own() {
     let bars = Picture::of(&scene, "times.csv");
     assert_eq!(bars.count("time"), 5);
     bars.assert_says(&["alpha", "beta", "gamma"]);
-    // Beside another file, the first of a name stands beside the first.
+    // With a second file, the first bar of a name is beside the other file's first bar of that name.
     scene.leave("more.csv", "name,time (s)\nalpha,1\nalpha,2\nalpha,3\n");
     let both = Picture::of(&scene, "times.csv more.csv");
     assert_eq!((both.count("times"), both.count("more")), (5, 3));
@@ -342,7 +343,7 @@ fn figures_of_any_size_make_pictures_of_finite_numbers() {
             table += &format!("{x},{y}\n");
         }
     }
-    // Of one point alone there is no extent at all.
+    // One point alone has no extent.
     for end in ends {
         let path = scene.file("one.csv", format!("x,y\n{end},{end}\n"));
         for kind in ["curve", "bars", "plane", "parity"] {
@@ -397,7 +398,7 @@ fn the_same_words_give_the_same_bytes() {
     assert_eq!(picture(&scene.result("file.svg")).counts, picture(&once).counts);
 }
 
-/// Files that are no results, and what is said of each after its name.
+/// Files that are not results, and the refusal of each after its name.
 const BAD_FILES: &[(&str, &str, &str)] = &[
     ("empty.json", "", "is empty; allowed: the JSON of isles run"),
     ("broken.json", "{\"run\": ", "is not JSON (EOF while parsing"),

@@ -1,7 +1,7 @@
-//! `isles power fit` as a user sees it: the published table of the SCC comes out, and what is wrong with a file is said
-//! in a line.
+//! `isles power fit` as a user sees it: it reproduces the published table of the SCC, and refuses a faulty file in one
+//! line.
 //!
-//! The mathematics has its tests in `isles-chip`.
+//! The mathematics has its tests in `isles-lab`.
 
 use crate::scene::{Ended, Scene, ended};
 use serde_json::Value;
@@ -13,7 +13,7 @@ const SCC: &str = include_str!("../../../../chips/scc-power.csv");
 
 const HEADER: &str = "frequency_mhz,voltage_v,load,power_w\n";
 
-/// Fits a file of this text; how it ended, and what the file was called.
+/// Fits a file with this text. Returns the output, and the name of the file.
 fn fit(text: impl AsRef<[u8]>, more: &[&str]) -> (Ended, String) {
     let scene = Scene::new("power");
     let file = scene.file("p.csv", text).display().to_string();
@@ -22,13 +22,13 @@ fn fit(text: impl AsRef<[u8]>, more: &[&str]) -> (Ended, String) {
     (ended, file)
 }
 
-/// The line of a refusal, without the name of the file.
+/// Returns the line of a refusal, without the name of the file.
 fn refused(text: impl AsRef<[u8]>, more: &[&str]) -> String {
     let (ended, file) = fit(text, more);
     ended.refusal().replace(&file, "p.csv")
 }
 
-/// The lines of a text without fault that begin so, with single spaces.
+/// Returns the lines of a successful command that begin with `start`, with single spaces.
 fn lines(ended: &Ended, start: &str) -> Vec<String> {
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -59,7 +59,7 @@ fn the_published_figures_of_the_scc_come_out() {
     assert_eq!(line("on the 16"), "on the 16 measurements: mean 2.03 %, largest 4.60 %");
     assert_eq!(line("each operating"), "each operating point left out in turn: mean 3.36 %, largest 12.16 %");
     assert!(line("warning: frequency and voltage rise together (correlation 0.958)").contains("mean little"));
-    // Each measurement is there with its line, even where the text has a comment above.
+    // Each measurement has its line number, even if the text has a comment above.
     assert_eq!(lines(&ended, "6 800").concat(), "6 800.00 1.1625 sleep 64.00 62.06 -3.03 % 56.22 -12.16 %");
 }
 

@@ -1,4 +1,4 @@
-//! Runs that are recorded: what lies in the run directory, what an observer sees, and what is refused.
+//! Recorded runs: the contents of the run directory, the view of an observer, and refusals.
 
 use isles_chip::Chip;
 use isles_chip::energy::{Load, OperatingPoint};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-/// A folder of one test, which is removed at its end.
+/// A folder of one test, which is removed when the test ends.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -26,7 +26,7 @@ impl Scratch {
         self.0.join(name)
     }
 
-    /// The command in this folder.
+    /// Returns the command, which runs in this folder.
     fn isles(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(crate::PROGRAM);
         command.current_dir(&self.0).args(arguments).stdin(Stdio::null());
@@ -118,8 +118,9 @@ fn what_an_application_prints_of_its_result_is_shown_too() {
 #[test]
 fn applications_say_how_far_they_are() {
     let scratch = Scratch::new("progress");
-    // Whether all steps are done at the end: an evolution, or the rounds of a kernel, may need fewer than are allowed.
-    // And whether the total is no whole: nobody knows how large a tree is. The units of hf are those of a step.
+    // The first flag says if all steps are done at the end: an evolution, or the rounds of a kernel, may need fewer
+    // than are allowed. The second says if the total is unknown, like the size of a tree. The units of hf are those of
+    // a step.
     let applications: [(&[&str], &str, u64, bool, bool); 8] = [
         (&["hf", "--molecule", "h2", "--balance", "dynamic"], "units", 4, true, false),
         (&["hf", "--molecule", "h2", "--balance", "glb"], "units", 4, true, false),
@@ -174,11 +175,11 @@ fn a_recorded_run_on_a_chip_is_the_same_run() {
     assert_eq!(digest(&plain), digest(&recorded));
 }
 
-/// Returns the processor time of a process, by the accounts of the system: in hundredths of a second.
+/// Returns the processor time of a process as the system counts it, in hundredths of a second.
 fn time_used(process: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let (_, fields) = stat.rsplit_once(") ").unwrap();
-    // Fields 14 and 15 of proc_pid_stat(5), the third of which is the first here.
+    // Fields 14 and 15 of proc_pid_stat(5); field 3 is the first one here.
     let ticks = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap());
     Duration::from_millis(10 * ticks.sum::<u64>())
 }
@@ -201,15 +202,15 @@ fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a
     let scratch = Scratch::new("fresh");
     let run = ["run", "bc", "--rmat", "large", "--machine", "chip:scc", "--places", "8", "--record", "run"];
     let (mut child, mut reader) = observed(&scratch, &run);
-    // Place 0 computes and hands out sources, and has always something to do, once all have begun. Its turns come as
-    // often as eight places compute a source each, which in a debug build is some ten times a second.
+    // Place 0 computes and deals out sources, and is always busy once all have begun. Its executor turns are as
+    // frequent as the time that eight places need for a source each, about ten per second in a debug build.
     let has_begun = |sample: &Sample| sample.places[0].value(CounterId::Tasks) > 10;
     while !has_begun(&reader.read().unwrap()) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
         std::thread::yield_now();
     }
     let mut copies = || reader.read().unwrap().places[0].copies;
-    // By the time that the run itself gets of the processors, which is less where the machine does other work.
+    // Measured in the run's own processor time, which passes more slowly if the machine does other work.
     let (mut last, mut changed, mut ages) = (copies(), time_used(child.id()), Vec::new());
     while ages.len() < 16 {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
@@ -227,13 +228,13 @@ fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a
     assert!(ages[8] < Duration::from_secs(1), "{ages:?}");
 }
 
-/// A place that gave way after each source was said to have run one task for seconds.
+/// A place that yielded after each source was reported to have run one task for seconds.
 #[test]
 fn the_counters_of_a_place_whose_turns_are_long_are_new_after_some_of_them() {
     let scratch = Scratch::new("turns");
     let run = ["run", "bc", "--rmat", "16,0.55,0.1,0.1,0.25", "--places", "2", "--record", "run"];
     let (mut child, mut reader) = observed(&scratch, &run);
-    // Of place 1 and, when they were last seen to change, the sources that both have done.
+    // The counters of place 1, and the sources that both had done when they were last seen to change.
     let (mut last, mut done, mut between) = (None, 0, Vec::new());
     while between.len() < 6 {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
@@ -246,8 +247,8 @@ fn the_counters_of_a_place_whose_turns_are_long_are_new_after_some_of_them() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // Both together do 128 while one of them takes as many turns as are counted without a look at the time. In the
-    // middle, because somebody may have had no processor for long.
+    // Both places together do 128 sources while one of them counts its executor turns without reading the time. The
+    // median is taken, because a process may have been without a processor for long.
     between.remove(0);
     between.sort_unstable();
     assert!(between[2] < 64, "{between:?}");
@@ -271,7 +272,7 @@ fn an_observer_sees_a_run_while_it_runs_and_its_end_when_it_is_killed() {
     };
     assert_eq!(link.description().places, 2);
     let mut reader = PagesReader::open(file).unwrap();
-    // Until both places have done something.
+    // Wait until both places have been busy.
     let is_busy = |sample: &Sample| sample.places.iter().all(|place| place.value(CounterId::BusyTime) > 0);
     while !is_busy(&reader.read().unwrap()) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
@@ -323,8 +324,8 @@ fn the_table_of_counters_is_printed() {
     }
 }
 
-/// The most that an SCC can draw, and one of its cores: all cores compute at the highest of its presets, by the model
-/// that a run reckons with.
+/// Returns the maximum power of an SCC and of one of its cores: all cores compute at the highest of its presets, by the
+/// power model that a run uses.
 fn highest_power() -> [f64; 2] {
     let chip = Chip::find("scc").unwrap();
     let model = &chip.power_models()[0];
@@ -366,7 +367,7 @@ fn the_power_of_a_recorded_run_is_its_energy_and_never_more_than_the_chip_can_dr
             let drawn = sample.energy.nanojoules - before.energy.nanojoules;
             sum += drawn as f64 / 1e9;
             let said = format!("{application:?} {setting:?}: {drawn} nJ in {passed} ns");
-            // Energies are cut to a nanojoule.
+            // Energies are truncated to a nanojoule.
             assert!(drawn as f64 <= most[0] * passed as f64 + 1.0, "{said}");
             for (number, place) in sample.places.iter().enumerate() {
                 let value = place.value(CounterId::Energy);

@@ -1,13 +1,14 @@
-//! Where results and words go: checked before the computation, and without a panic where nobody reads or nothing fits.
+//! Destinations of results and output: checked before the computation, and without a panic if a pipe is closed or a
+//! disk is full.
 //!
-//! What stands in the results is the subject of `run.rs`, other bad input that of `usage.rs`.
+//! The contents of the results are tested in `run.rs`, other bad input in `usage.rs`.
 
 use crate::scene::{Ended, Scene, ended, words};
 use std::fs::{File, OpenOptions};
 use std::io::pipe;
 use std::process::Stdio;
 
-/// A short run; what it writes is up to the case.
+/// A short run; each case adds its output files.
 const RUN: &str = "run bc --graph karate --machine threads --places 2";
 
 fn run(scene: &Scene, more: &[&str]) -> Ended {
@@ -118,7 +119,7 @@ fn a_file_that_does_not_fit_is_what_it_was() {
     for line in cases {
         scene.leave("old", "old");
         let mut shell = scene.program("sh");
-        // Files of at most one block, and an error where the system would end the process.
+        // Files of at most one block, and an error instead of a signal that ends the process.
         shell.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"", crate::PROGRAM]);
         shell.args(words(line));
         let ended = ended(shell);

@@ -3,10 +3,10 @@
 use crate::scene::{Running, Scene, ended, kill, until, words};
 use serde_json::Value;
 
-/// Protocols by which messages may cross a modelled chip.
+/// Protocols that carry messages across a modelled chip.
 const PROTOCOLS: [&str; 3] = ["doorbell", "rcce-x10", "sections"];
 
-/// A graph that is steep enough that sums in another order would have other last bits.
+/// A graph that is so skewed that sums in another order would differ in their last bits.
 const STEEP: &str = "rmat:8,0.55,0.1,0.1,0.25";
 
 /// Runs `isles run bc` and returns its JSON document, as text.
@@ -18,7 +18,7 @@ fn document(arguments: &[&str]) -> String {
     ended.stdout
 }
 
-/// The scores in a document, as they are written.
+/// Returns the scores in a document, as they are written.
 fn scores(document: &str) -> &str {
     let (_, rest) = document.split_once("\"betweenness\":[").expect("a document has scores");
     rest.split_once(']').unwrap().0
@@ -75,7 +75,7 @@ fn a_modelled_chip_gives_the_scores_of_threads_on_any_number_of_cores_by_any_pro
             for places in ["1", "2", "8", "48"] {
                 let line =
                     format!("--graph {graph} --places {places} --machine chip:scc --protocol {protocol}");
-                // Karate with sources that are stolen, too.
+                // Karate also with stolen sources.
                 let line = if graph == "karate" && places != "2" { line + " --balance glb" } else { line };
                 let other = document(&words(&line));
                 assert_eq!(scores(&other), scores(&reference), "{line}");
@@ -144,7 +144,7 @@ fn weighted_scores_are_the_same_bytes_too() {
 fn files_hold_the_same_scores_as_the_standard_output() {
     let scene = Scene::new("files");
     let ended = scene.run(&["run", "bc", "--graph", "karate", "--top", "2"]);
-    // A host that is very busy makes it say how far it is.
+    // On a very busy host it reports its progress.
     let is_progress = |line: &str| line.contains(" of 34 sources");
     assert!(ended.code == Some(0) && ended.stderr.lines().all(is_progress), "{ended:?}");
     for part in [
@@ -215,7 +215,7 @@ fn progress_is_told_in_plain_lines_where_there_is_no_terminal() {
 
 #[test]
 fn a_run_of_which_nobody_knows_how_long_it_is_says_that_it_is_alive_and_foretells_nothing() {
-    // All at once: each tells what it has done when it has run for five seconds.
+    // All at the same time: each reports its progress when it has run for five seconds.
     let runs = [
         ("run uts --tree T1 --depth 30 --places 2 --machine processes", " nodes at the first place so far, "),
         ("run uts --tree T1 --depth 30 --machine chip:scc", " nodes so far, "),

@@ -1,11 +1,11 @@
-//! `isles run --seeds` as a user sees it: a row a seed, the spread, and one line for what cannot be.
+//! `isles run --seeds` as a user sees it: a row for each seed, the spread, and one line for each refusal.
 
 use crate::scene::{Ended, Scene, words};
 use serde_json::Value;
 
 const RUN: &str = "run bc --graph karate --machine chip:scc --places 8";
 
-/// The cells of the line of `text` that begins with `name`.
+/// Returns the cells of the line of `text` that begins with `name`.
 fn cells<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let line = text.lines().find(|line| line.split_whitespace().next() == Some(name));
     line.unwrap_or_else(|| panic!("{name} in {text}")).split_whitespace().skip(1).collect()
@@ -83,14 +83,14 @@ fn the_summary_of_several_seeds_has_the_settings_the_runs_and_how_far_they_move(
     }
 }
 
-/// Compares everything that a user sees; a digest covers only what the world records.
+/// Compares all output; a digest covers only the events that the world records.
 #[test]
 fn one_seed_says_the_same_to_the_last_byte_in_another_process() {
     let run = |padding: &str| {
         let scene = Scene::new("seeds");
         let flags = "--protocol rcce-x10 --seed 3 --json - --csv r.csv --links l.csv --summary s.json";
         let mut command = scene.isles(&words(&format!("{RUN} {flags} --report chip")));
-        // Another environment moves the stack, and addresses are random: what depends on them would differ.
+        // Another environment moves the stack, and addresses are random, so results that depend on them would differ.
         let ended = crate::scene::ended({
             command.env("ISLES_TEST_PADDING", padding);
             command
@@ -101,7 +101,7 @@ fn one_seed_says_the_same_to_the_last_byte_in_another_process() {
         let mut summary: Value = serde_json::from_str(&scene.result("s.json")).unwrap();
         summary.as_object_mut().unwrap().retain(|name, _| !name.starts_with("host"));
         let mut result: Value = serde_json::from_str(&ended.stdout).unwrap();
-        // Memory of this host, in pages that come and go.
+        // Memory use on this host varies by pages.
         result["run"].as_object_mut().unwrap().remove("memory_peak").unwrap();
         (result, printed.join("\n"), summary, scene.result("r.csv"), scene.result("l.csv"))
     };

@@ -1,4 +1,5 @@
-//! `isles serve-sparql`: queries over HTTP, answered by places; it ends with whoever started it and whoever answers.
+//! `isles serve-sparql`: queries over HTTP, answered by places; it ends with the process that started it and with the
+//! places.
 
 use crate::scene::{Scene, built, is_over};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -35,7 +36,7 @@ impl Server {
         Server { _scene: scene, child, port, token }
     }
 
-    /// The status and the body of the answer to a request.
+    /// Sends a request. Returns the status and the body of the answer.
     fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let head = format!(
@@ -50,12 +51,12 @@ impl Server {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 
-    /// The same for who has the token.
+    /// Sends a request with the token.
     fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
         self.send(method, path, &format!("Authorization: Bearer {}\r\n{headers}", self.token), body)
     }
 
-    /// The processes that answer.
+    /// Returns the processes that answer.
     fn answering(&self) -> Vec<i32> {
         let parent = format!("PPid:\t{}\n", self.child.id());
         let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -75,7 +76,7 @@ impl Drop for Server {
     }
 }
 
-/// The port and the token in what is printed, once both are there.
+/// Returns the port and the token in the output, once both are printed.
 fn address_in(said: &str) -> Option<(u16, String)> {
     let (_, port) = said.split_once("http://127.0.0.1:")?;
     let (_, token) = said.split_once("Bearer ")?;
@@ -105,7 +106,7 @@ fn queries_are_answered_in_each_way_of_the_protocol() {
     let graph = server.ask("POST", "/sparql", QUERY, "CONSTRUCT { ?s <urn:q> ?s } { ?s <urn:p> 1 }");
     assert_eq!(graph, (200, "<urn:s1> <urn:q> <urn:s1> .\n".to_owned()));
 
-    // Who asks wrongly is told so, and the next is answered.
+    // A wrong request gets an error, and the next one is answered.
     for (status, method, path, headers, body) in [
         (400, "POST", "/sparql", QUERY, "ASK {"),
         (400, "GET", "/sparql?query=ASK%7B%7D&default-graph-uri=relative", "", ""),
@@ -127,7 +128,7 @@ fn queries_are_answered_in_each_way_of_the_protocol() {
         assert_eq!(found, status, "{method} {path} {headers}: {body}");
     }
     assert_eq!(server.send("POST", "/sparql", QUERY, "ASK {}").0, 401);
-    // Several at a time wait for each other.
+    // Several requests at the same time wait for each other.
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope
@@ -136,7 +137,7 @@ fn queries_are_answered_in_each_way_of_the_protocol() {
     });
 }
 
-/// SPARQL 1.1 Protocol, section 2.1.4: the dataset of the request takes the place of that of the query.
+/// SPARQL 1.1 Protocol, section 2.1.4: the dataset of the request replaces that of the query.
 #[test]
 fn a_request_chooses_the_graphs_that_are_asked() {
     let server = Server::start("sparql-graphs", "2");
@@ -167,7 +168,7 @@ fn the_server_ends_with_the_places_and_the_places_with_the_server() {
     let answering = server.answering();
     kill(&server.child.id().to_string());
     server.child.wait().unwrap();
-    // Nobody waits for a process without a parent but the first of all, which may leave it.
+    // Only process 1 reaps a process without a parent, and it may leave it as a zombie.
     while !answering.iter().all(|process| is_over(*process)) {
         std::thread::yield_now();
     }

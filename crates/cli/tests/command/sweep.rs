@@ -1,4 +1,4 @@
-//! `isles sweep` as a user sees it: a table, a choice with its reason, and one line for what cannot be.
+//! `isles sweep` as a user sees it: a table, a choice with its reason, and one line for each refusal.
 
 use crate::scene::{Ended, Running, Scene, busy_ns, kill, until, words};
 
@@ -14,9 +14,9 @@ fn sweep(more: &str) -> (Scene, Ended) {
     (scene, ended)
 }
 
-/// The rows of a CSV, by the names of its columns.
+/// Returns the cells of a column of a CSV.
 fn column(csv: &str, name: &str) -> Vec<String> {
-    // Every other part of a line is between quotes, where a comma is none between cells.
+    // Every other part of a line is between quotes, where a comma does not separate cells.
     let cells = |line: &str| -> Vec<String> {
         let parts = line.split('"').enumerate();
         let parts =
@@ -46,7 +46,7 @@ fn the_choice_without_a_limit_is_the_least_product_of_energy_and_time_of_all_tha
     assert_eq!(column(&csv, "governor")[..3], ["fixed:2", "fixed:3", "fixed:16"]);
     assert_eq!(numbers(&csv, "voltage_v")[..3], [1.1625, 0.85625, 0.65625]);
     let (times, joules) = (numbers(&csv, "time_s"), numbers(&csv, "energy_j"));
-    // One place does nothing but compute: its time goes with the divider.
+    // One place only computes, so its time is proportional to the divider.
     assert!(
         (times[2] / times[0] - 8.0).abs() < 0.01 && (times[1] / times[0] - 1.5).abs() < 0.01,
         "{times:?}"
@@ -198,7 +198,7 @@ fn the_runs_of_a_sweep_end_with_it_whatever_ends_it() {
     let line = "sweep --app bc --rmat 18,0.25,0.25,0.25,0.25 --places 1 --dividers 2";
     let sweep = Running::start(scene.isles(&words(line)));
     let own = sweep.child.id() as i32;
-    // Not before: a process that is about to become another program has no environment by which it is found.
+    // Not earlier, because a process that is about to execute another program cannot be found by its environment.
     let computes = |pid: &i32| *pid != own && busy_ns(*pid).is_some_and(|busy| busy >= COMPUTING_NS);
     until("its first run computes", || scene.processes().iter().any(computes));
     kill(own);
@@ -215,7 +215,7 @@ fn all_settings_are_tried_with_the_placement_that_was_asked_for() {
         numbers(&ended.stdout, "time_s")
     };
     let (linear, corners) = (time("--all"), time("--placement 0,1,10,11,36,37,46,47"));
-    // One place is on core 0 either way; eight are farther from each other.
+    // One place is on core 0 in both cases; eight are farther from each other.
     assert_eq!(linear[..3], corners[..3]);
     assert!(linear[3] < corners[3], "{linear:?} {corners:?}");
 }
@@ -243,7 +243,7 @@ fn what_nothing_can_meet_is_one_line_with_what_could_be_met() {
     assert!(after.ends_with("ms, the shortest of 6 settings"), "{after}");
 }
 
-/// A sweep of two settings of a program, with the words of a line behind it.
+/// Runs a sweep of two settings of a program, with the further flags `more`.
 fn sweep_of(scene: &Scene, program: &[&str], more: &str) -> Ended {
     let flags = words("sweep --places 1,8 --dividers 3");
     scene.run(&[&flags[..], &words(more), &["--"], program].concat())
@@ -263,7 +263,7 @@ fn a_program_of_somebody_is_swept_as_an_application_is() {
     for figure in ["flags", "places", "governor", "time_s", "energy_j"] {
         assert_eq!(column(&program, figure), column(&name, figure), "{figure}");
     }
-    // Each row says of what it is, so a picture of the file does, too.
+    // Each row names its program, so a picture of the file does, too.
     assert_eq!(column(&name, "program"), ["bc --graph karate"; 2]);
     assert_eq!(
         (&column(&name, "machine")[0], &column(&name, "flags")[0]),
@@ -319,7 +319,7 @@ fn constants_of_the_chip_are_varied_and_drawn() {
     assert!(scene.result("s.svg").contains("Time by links.flit_time: bc on chip:mesh"));
     let most = format!("the most is {:.3} times the least", times[2] / times[0]);
     assert!(scene.result("s.svg").contains(&most), "{most}: {}", scene.result("s.svg"));
-    // Clocks are constants, too, and are tried with each other; a chip without dividers is swept as it is.
+    // Clocks are constants, too, and are combined with each other; a chip without dividers is swept as it is.
     let sweep = "sweep --preset 800/1600/1066 --places 8 --csv c.csv --app bc --graph karate";
     let clocks = ["--set", "mesh=800 MHz,1600 MHz", "--set", "memory=533 MHz,1066 MHz"];
     assert_eq!(scene.run(&[&words(sweep)[..], &clocks].concat()).code, Some(0));

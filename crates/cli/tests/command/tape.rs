@@ -1,4 +1,4 @@
-//! Work that is measured on the host, as a user sees it: a tape repeats its run, and no other run.
+//! Work that is measured on the host, as a user sees it: a tape repeats its own run and no other.
 
 use crate::scene::{Ended, Scene, ended, words};
 use serde_json::Value;
@@ -10,7 +10,7 @@ fn run(scene: &Scene, more: &str) -> Ended {
     scene.run(&words(&format!("{RUN} {more}")))
 }
 
-/// A folder with the tape of `RUN`, and what the run that made it said.
+/// Returns a folder with the tape of `RUN`, and the output of the run that made it.
 fn recorded() -> (Scene, Value) {
     let scene = Scene::new("tape");
     let ended = run(&scene, &format!("{RECORD} --summary s.json"));
@@ -20,7 +20,7 @@ fn recorded() -> (Scene, Value) {
     (scene, summary)
 }
 
-/// The line of a refusal of a run with the tape `t.tape`.
+/// Returns the line of a refusal of a run with the tape `t.tape`.
 fn refusal(scene: &Scene, line: &str) -> String {
     let ended = scene.run(&words(line));
     ended.refusal().to_owned()

@@ -4,10 +4,10 @@ use crate::scene::{Scene, busy_ns, ended, has_thread, kill, until, words};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A run with four places whose result nobody wants.
+/// A run with four places whose result is discarded.
 const RUN: &str = "run bc --graph karate --places 4 --json /dev/null --csv /dev/null --top 0";
 
-/// Runs it on `machine` with a trace, and returns what its statistics say.
+/// Runs it on `machine` with a trace, and returns the statistics of the trace.
 fn stats(scene: &Scene, machine: &str) -> Value {
     let run = scene.run(&words(&format!("{RUN} --machine {machine} --trace t.perfetto-trace")));
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -24,7 +24,7 @@ fn a_run_has_the_same_names_in_its_trace_on_every_machine() {
         assert!(stats["run"].as_str().unwrap().starts_with(machine), "{stats}");
         let places = stats["places"].as_array().unwrap();
         assert_eq!(places.len(), 4, "{stats}");
-        // On a chip, what a send consists of is told apart.
+        // On a chip, the parts of a send are distinguished.
         let [one, other] =
             if machine.starts_with("chip") { ["handling", "copying"] } else { ["send", "receive"] };
         for place in places {
@@ -56,7 +56,7 @@ fn a_run_has_the_same_names_in_its_trace_on_every_machine() {
     }
 }
 
-/// The parser knows the fields of Perfetto's format that may be there, by their numbers, and fails on any other.
+/// The parser knows the fields of Perfetto's format that may occur, by their numbers, and fails on any other.
 #[test]
 fn each_flow_goes_from_one_send_to_one_later_receive_with_as_many_bytes() {
     for machine in ["threads", "processes"] {
@@ -75,7 +75,7 @@ fn each_flow_goes_from_one_send_to_one_later_receive_with_as_many_bytes() {
             assert!(from.start <= span.end, "{from:?} {span:?}");
             arrived += 1;
         }
-        // What is on its way when its target leaves the run arrives nowhere.
+        // A message in transit when its target leaves the run does not arrive.
         assert!(arrived > 20 && sent.len() < 10, "{arrived} {}", sent.len());
         let working = spans.iter().filter(|span| span.name == "working");
         assert_eq!(working.map(|span| span.depth).collect::<Vec<_>>(), [0; 4]);

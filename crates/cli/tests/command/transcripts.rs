@@ -1,8 +1,8 @@
-//! Transcripts and tables of output in the book hold what their commands print now.
+//! Transcripts and tables of output in the book match the current output of their commands.
 //!
-//! A block between `<!-- $ COMMAND -->` and `<!-- end -->` is what that command prints, with lines cut at the width of
-//! the page; between `<!-- refused: COMMAND -->` and `<!-- end -->` stands its error. Run by
-//! `./test --long transcripts`, in a release build.
+//! A block between `<!-- $ COMMAND -->` and `<!-- end -->` is the output of that command, with lines wrapped at the
+//! width of the page; a block between `<!-- refused: COMMAND -->` and `<!-- end -->` is its error. Run by `./test
+//! --long transcripts`, in a release build.
 
 use crate::pages::write_or_compare;
 use crate::scene::{Ended, Scene};
@@ -32,7 +32,7 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     pages
 }
 
-/// `line` in at most [`COLUMNS`], cut between words.
+/// Wraps `line` at [`COLUMNS`], between words.
 fn cut(line: &str) -> String {
     match line.get(..COLUMNS - 4).filter(|_| line.len() > COLUMNS) {
         Some(begin) => format!("{} ...", begin.rsplit_once(' ').map_or(begin, |(kept, _)| kept)),
@@ -73,7 +73,7 @@ fn the_pages_hold_what_commands_print() {
     assert!(checked > 0, "no page has a line {START}.. -->");
 }
 
-/// The summary of `bc` on the graph `power` with 48 places of the SCC.
+/// Returns the summary of `bc` on the graph `power` with 48 places of the SCC.
 fn summary_of_bc(flags: &[&str]) -> Value {
     let scene = Scene::new("bc-power");
     let summary = scene.path("summary.json").display().to_string();
@@ -84,7 +84,7 @@ fn summary_of_bc(flags: &[&str]) -> Value {
     serde_json::from_str(&scene.result("summary.json")).unwrap()
 }
 
-/// A row of the table of governors: what was chosen, and what the run took.
+/// Returns a row of the table of governors: the choice, and the time, energy and powers of the run.
 fn governor_row(label: &str, flags: &[&str]) -> String {
     let summary = summary_of_bc(flags);
     let number = |pointer: &str| summary.pointer(pointer).and_then(Value::as_f64).expect(pointer);

@@ -1,4 +1,4 @@
-//! The live page beside a run: it is served, it goes with the run or is kept, and the run does not depend on it.
+//! The live page of a run: it is served, it ends with the run or is kept, and the run does not depend on it.
 
 use crate::scene::{built, install, is_over};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// A folder of one test, which is removed at its end; runs leave their scratch there.
+/// A folder of one test, which is removed when the test ends; runs leave their temporary files there.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -25,7 +25,7 @@ impl Scratch {
         command
     }
 
-    /// A program of the shell.
+    /// Creates a shell script.
     fn script(&self, name: &str, text: &str) {
         let from = self.0.join(format!("{name}.copied"));
         std::fs::write(&from, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -44,7 +44,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The port and the token that a run has printed.
+/// Returns the port and the token that a run has printed.
 fn address(child: &mut Child) -> (u16, String) {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
@@ -60,7 +60,7 @@ fn address(child: &mut Child) -> (u16, String) {
     }
 }
 
-/// The port and the token in a line, if it has them.
+/// Returns the port and the token in a line, if it has them.
 fn address_in(line: &str) -> Option<(u16, String)> {
     let (_, rest) = line.split_once("http://127.0.0.1:")?;
     let (port, token) = rest.trim().split_once("/#token=")?;
@@ -77,7 +77,7 @@ fn get((port, token): &(u16, String), path: &str) -> String {
     text
 }
 
-/// The snapshots that the server sends to a reader, one after the other.
+/// Returns the snapshots that the server sends to a reader, one after the other.
 fn snapshots((port, token): &(u16, String)) -> impl Iterator<Item = String> + use<> {
     let mut stream = TcpStream::connect(("127.0.0.1", *port)).unwrap();
     let head = format!("GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n");
@@ -86,7 +86,7 @@ fn snapshots((port, token): &(u16, String)) -> impl Iterator<Item = String> + us
     lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
 }
 
-/// The processes that a run has started.
+/// Returns the processes that a run has started.
 fn children_of(child: &Child) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -98,11 +98,11 @@ fn children_of(child: &Child) -> Vec<i32> {
     processes.filter(is_child).collect()
 }
 
-/// The process of the server that a run has started.
+/// Returns the process of the server that a run has started.
 fn server_of(child: &Child) -> Option<i32> {
     children_of(child).into_iter().find(|process| {
         let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
-        // The system cuts names.
+        // The system truncates names.
         name.starts_with("isles-dashboard")
     })
 }
@@ -131,8 +131,8 @@ fn a_run_is_shown_and_goes_on_when_the_server_is_killed() {
 #[test]
 fn a_run_that_is_ended_with_all_its_group_leaves_no_folder_and_no_server() {
     built("isles-dashboard");
-    // Ctrl-C, and mpirun when another rank has died. A shell that started the tests in the background has let all that
-    // comes of it ignore the first.
+    // The signals of Ctrl-C, and of mpirun when another rank has died. A shell that starts the tests in the background
+    // makes all their children ignore the first.
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
     let ignores_interrupts = u64::from_str_radix(ignored, 16).unwrap() & 1 << 1 != 0;
@@ -149,7 +149,7 @@ fn a_run_that_is_ended_with_all_its_group_leaves_no_folder_and_no_server() {
         let group = format!("-{}", child.id());
         assert!(Command::new("kill").args([signal, "--", &group]).status().unwrap().success());
         assert!(!child.wait().unwrap().success());
-        // Somebody may be slow to take in that the server has ended.
+        // The parent may be slow to reap the server.
         let comm = PathBuf::from(format!("/proc/{server}/comm"));
         while std::fs::read_to_string(&comm).is_ok_and(|name| name.starts_with("isles-dashboard"))
             && !is_over(server)
@@ -201,7 +201,7 @@ fn the_terminal_tells_the_count_of_the_page() {
     let said = |line: &String| {
         line.split_once(" of ").filter(|(_, of)| of.contains(" sources, "))?.0.parse::<u64>().ok()
     };
-    // A line may have come before the page was asked.
+    // A line may have been printed before the page was requested.
     let both = (0..8).find_map(|_| {
         let mut page = shown();
         let before = page.next().expect("a snapshot");
@@ -209,7 +209,7 @@ fn the_terminal_tells_the_count_of_the_page() {
         (before <= printed).then_some((page, before, printed))
     });
     let (mut page, before, printed) = both.expect("the terminal is not behind the page");
-    // Snapshots come in order, and what was counted when the line was told is in the next but one at the latest.
+    // Snapshots are in order, and progress that was printed is in the next snapshot but one at the latest.
     let after = page.find(|done| *done >= printed).expect("the page comes to where the terminal was");
     assert!((before..=after).contains(&printed), "{before} {printed} {after}");
     let next = page.next().expect("a snapshot");
@@ -230,7 +230,7 @@ fn a_page_that_is_kept_shows_the_end_and_the_run_stays_where_it_was_recorded() {
     let mut child = scratch.isles(&arguments).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let known = errors.find_map(|line| address_in(&line)).expect("an address is printed");
-    // Whether it came in time for the run or found its log: in the end the state is the same.
+    // The server may connect while the run is active, or only find its log: in the end the state is the same.
     while !get(&known, "/metrics").contains("isles_run_running 0") {
         assert!(child.try_wait().unwrap().is_none(), "it ended although it is kept");
         std::thread::yield_now();
@@ -283,7 +283,7 @@ fn a_run_that_fails_says_so_before_its_page_is_let_go() {
     let mut child = scratch.isles(&arguments).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let known = errors.find_map(|line| address_in(&line)).expect("an address is printed");
-    // A place that dies while it starts is another failure.
+    // A place that dies while it starts is a different failure.
     while get(&known, "/metrics").contains("isles_tasks_total{place=\"1\"} 0\n") {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
         std::thread::yield_now();
@@ -365,7 +365,7 @@ fn the_server_and_the_folder_of_a_page_go_with_a_run_that_is_killed() {
         let server = server_of(&child).expect("a server was started");
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         child.wait().unwrap();
-        // Nobody waits for a process without a parent but the first of all, which may leave it.
+        // Only process 1 reaps a process without a parent, and it may leave it as a zombie.
         while !is_over(server) {
             std::thread::yield_now();
         }

@@ -1,7 +1,7 @@
 //! Bad input to the `isles` command: one clear line, exit code 2, nothing left behind.
 //!
 //! Each case is run as a user would run it, in a folder of its own. The line must name the source of the value, the
-//! value, and what is allowed; and no process, file or result may come of it. Good input is in `run.rs`.
+//! value, and the allowed values; no process, file or result may remain. Good input is in `run.rs`.
 
 use crate::page_block::assert_shown;
 use crate::scene::{Ended, Running, Scene, busy_ns, ended, has_thread, until, words};
@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Runs `isles` with bad arguments and returns its one line.
+/// Runs `isles` with bad arguments and returns the line of its refusal.
 fn refuse(arguments: &[&str]) -> String {
     let scene = Scene::new("usage");
     let line = scene.run(arguments).refusal().to_owned();
@@ -19,7 +19,7 @@ fn refuse(arguments: &[&str]) -> String {
     line
 }
 
-/// Asserts that the line of a refusal says all of these.
+/// Asserts that the line of a refusal contains all of `parts`.
 fn assert_says(line: &str, parts: &[&str]) {
     for part in parts {
         assert!(line.contains(part), "{part:?} is not said: {line}");
@@ -39,7 +39,7 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
     }
     let launch = scene.run(&words("launch --help")).stdout;
     let of_chip = "Files of a run on a modelled chip:\n";
-    // A trace is no matter of chips alone.
+    // A trace is not only for chips.
     let order = ["Arguments:\n  <PROGRAM>...", "Options:\n", "Files of a run:\n", "--trace <FILE>", of_chip];
     let order = order.map(|part| launch.find(part).unwrap_or_else(|| panic!("{part:?} in {launch}")));
     assert!(order.is_sorted(), "the program is none of the files: {launch}");
@@ -50,11 +50,11 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
     assert!(graphs.stdout.contains("rmat-medium") && graphs.stdout.contains("`rmat:n,a,b,c,d"), "{graphs:?}");
 }
 
-/// The names of the commands that a help lists.
+/// Returns the names of the commands that a help text lists.
 fn commands_in(help: &str) -> Vec<String> {
     let list = help.split("Commands:\n").nth(1).unwrap_or_default();
     let lines = list.lines().take_while(|line| !line.is_empty());
-    // A text that goes on in the next line is indented further.
+    // A text that continues on the next line is indented further.
     let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
@@ -65,7 +65,7 @@ fn every_help_is_at_most_100_columns_wide() {
     let mut seen = 0;
     let mut open: Vec<Vec<String>> = vec![Vec::new()];
     while let Some(words) = open.pop() {
-        // `isles bench` has the help of another program.
+        // The help of `isles bench` is that of another program.
         if words.last().is_some_and(|word| word == "help" || word == "bench") {
             continue;
         }
@@ -139,7 +139,7 @@ fn the_help_has_each_setting_with_its_text_and_a_launched_program_finds_it() {
     }
 }
 
-/// A value of a setting, as a run on the modelled SCC may have it.
+/// Returns a value of a setting that a run on the modelled SCC may have.
 fn sample(row: &SettingRow) -> &'static str {
     match (row.name, row.default) {
         ("machine", _) => "chip:scc",
@@ -320,7 +320,7 @@ fn ranks_of_a_launcher_are_refused_by_a_program_that_was_built_without_mpi() {
     };
     let first = rank("0");
     assert_says(first.refusal(), &["machine mpi", "built without MPI", "--features mpi", "ISLES_MACHINE"]);
-    // The others leave it to the first to say so.
+    // The other ranks leave the message to the first one.
     let other = rank("1");
     assert_eq!((other.code, other.stdout.as_str(), other.stderr.as_str()), (Some(2), "", ""));
 }
@@ -460,7 +460,7 @@ fn what_is_missing_or_too_much_is_said_with_what_belongs_there() {
     }
 }
 
-/// The names of all applications, as a refusal lists them.
+/// Returns the names of all applications, as a refusal lists them.
 fn applications() -> String {
     let list = Scene::new("names").run(&["list"]).stdout;
     let names =
@@ -508,7 +508,7 @@ fn parameters_of_a_generated_graph_are_checked() {
     }
 }
 
-/// A file with a fault, how it is read, and what is said of it.
+/// A file with a fault, the arguments that read it, and the expected refusal.
 struct Fault {
     name: &'static str,
     bytes: &'static [u8],
@@ -672,7 +672,7 @@ fn a_graph_that_cannot_be_read_is_named() {
     scene.assert_nothing_left();
 }
 
-/// Runs `isles` by a shell that does something first.
+/// Runs `isles` from a shell after `preparation`.
 fn behind(scene: &Scene, preparation: &str, arguments: &[&str]) -> Ended {
     let mut shell = scene.program("sh");
     let script = format!("{preparation}; exec \"$0\" \"$@\"");
@@ -695,7 +695,7 @@ fn shared_memory_that_cannot_be_had_is_a_refusal() {
 }
 
 impl Ended {
-    /// The refusal of a run whose graph had been read, so that its heading was said.
+    /// Returns the refusal of a run that had read its graph and had therefore printed its heading.
     fn refusal_after_heading(&self) -> String {
         assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{self:?}");
         let lines: Vec<&str> = self.stderr.lines().collect();
@@ -754,7 +754,7 @@ fn a_process_with_another_program_image_is_refused_and_the_run_goes_on() {
     scene.assert_nothing_left();
 }
 
-/// Stops the second place once it computes, so that the run cannot end meanwhile; its process.
+/// Stops the second place once it computes, so that the run cannot end meanwhile. Returns its process.
 fn stop_second_place(scene: &Scene) -> i32 {
     const COMPUTING_NS: u64 = 5_000_000;
     let mut second = 0;
@@ -793,7 +793,7 @@ fn a_program_that_cannot_be_launched_is_named() {
     assert_says(&refuse(&["launch", "--places", "0", "--", "true"]), &["--places", "\"0\"", "from 1 to 256"]);
 }
 
-/// A copy of the command in a folder of its own, where no `isles-bench` lies beside it, with these words.
+/// Returns a copy of the command in a folder of its own, where no `isles-bench` is beside it, with these arguments.
 fn lonely_isles(scene: &Scene, arguments: &[&str]) -> std::process::Command {
     let lonely = scene.executable("isles", std::fs::read(crate::PROGRAM).unwrap());
     let mut command = scene.program(lonely);
@@ -812,7 +812,7 @@ fn the_help_of_the_bench_needs_no_bench() {
     scene.assert_nothing_left();
 }
 
-/// A program that stands for Cargo in the folder `brought`, which becomes the only one on `PATH`.
+/// Creates a program that replaces Cargo in the folder `brought`, which becomes the only one on `PATH`.
 fn with_cargo(scene: &Scene, command: &mut std::process::Command, text: &str) {
     let cargo = scene.executable("cargo", text);
     command.env("PATH", cargo.parent().unwrap()).current_dir(scene.path("crates"));
@@ -883,7 +883,7 @@ fn a_program_that_is_not_built_is_built_inside_the_sources_and_told_how_long_tha
              --quiet --manifest-path {manifest}"
         );
         let printed = format!("building {name}, which is built on first use");
-        // Who tells it does not know when `cargo` says something.
+        // The order is not fixed, because the command does not know when `cargo` prints a line.
         assert!([&build, &printed].iter().all(|line| said[..2].contains(&line.as_str())), "{ended:?}");
         assert!(said[2].starts_with(&format!("built {name} in ")), "{ended:?}");
     }
@@ -914,7 +914,7 @@ fn the_list_has_a_line_for_each_application_with_what_its_manifest_says() {
         let manifest = std::fs::read_to_string(folder.path().join("Cargo.toml")).unwrap();
         let about =
             manifest.lines().find_map(|line| line.strip_prefix("description = \"")?.strip_suffix('"'));
-        // A package of several programs has a description of each.
+        // A package with several programs has a description of each.
         match manifest.split_once("[package.metadata.programs]\n") {
             Some((_, programs)) => expected.extend(programs.lines().map_while(|line| {
                 let (name, about) = line.split_once(" = \"")?;

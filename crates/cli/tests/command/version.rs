@@ -1,4 +1,4 @@
-//! What `isles --version` says: the version, and the commit if the sources are a checkout.
+//! The output of `isles --version`: the version, and the commit if the sources are a checkout.
 
 #[allow(dead_code, reason = "its main is Cargo's")]
 #[path = "../../build.rs"]
@@ -13,7 +13,7 @@ fn has_git() -> bool {
     Command::new("git").arg("--version").output().is_ok()
 }
 
-/// A folder that goes away again.
+/// A temporary folder.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -23,7 +23,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// Runs git in `at` with no settings but these, and returns its output.
+    /// Runs git in `at` with these settings only, and returns its output.
     fn git(&self, at: &str, arguments: &str) -> String {
         let mut git = Command::new("git");
         git.current_dir(self.0.join(at)).envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("HOME", "/nowhere")]);
@@ -79,7 +79,7 @@ fn a_commit_is_named_by_its_first_digits_and_noticed_when_another_one_is_checked
 #[test]
 fn sources_in_no_checkout_of_their_own_have_no_commit() {
     let folder = Folder::new("none");
-    // Whatever the folder of temporary files lies in is not asked.
+    // A repository around the folder of temporary files is ignored.
     assert_eq!(version("1.2.3", folder.package(".").as_ref()), "1.2.3");
     if !has_git() {
         return;

@@ -12,12 +12,12 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Rounds of the short measurements, of threads, and of guests that start.
+/// Rounds of the short measurements, of thread starts, and of guest starts.
 const ROUNDS: usize = 301;
 const THREADS: usize = 51;
 const STARTS: usize = 11;
 
-/// Sweeps of Jacobi's iteration; rounds of it.
+/// Sweeps of a Jacobi iteration, and rounds of its measurement.
 const SWEEPS: usize = 400;
 const SWEEP_ROUNDS: usize = 5;
 
@@ -29,14 +29,14 @@ const SWITCH_TICKS: u64 = 20_000_000_000;
 const PAGES: usize = 256;
 const PAGE: usize = 4096;
 
-/// The time-stamp counter.
+/// Returns the time-stamp counter.
 fn ticks() -> u64 {
     // NEED: the counter has no safe function.
     // SOUND: every processor of x86-64 has the instruction, and Linux lets programs execute it.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// The ticks of `rounds` calls, in ascending order.
+/// Returns the ticks of `rounds` calls, in ascending order.
 fn sorted(rounds: usize, mut body: impl FnMut()) -> Vec<u64> {
     let mut taken: Vec<u64> = (0..rounds)
         .map(|_| {
@@ -49,12 +49,12 @@ fn sorted(rounds: usize, mut body: impl FnMut()) -> Vec<u64> {
     taken
 }
 
-/// The median ticks of `rounds` calls.
+/// Returns the median ticks of `rounds` calls.
 fn median(rounds: usize, body: impl FnMut()) -> u64 {
     sorted(rounds, body)[rounds / 2]
 }
 
-/// The least ticks of `rounds` calls, of work that is long enough to be interrupted by others of the host.
+/// Returns the minimum ticks of `rounds` calls, for work so long that other processes interrupt it.
 fn least(rounds: usize, body: impl FnMut()) -> u64 {
     sorted(rounds, body)[0]
 }
@@ -92,8 +92,8 @@ impl CodeSide for InGuest {
     }
 }
 
-/// The median ticks of the first touch of a page. The memory is mapped before, and its first page touched, so that a
-/// guest's tables have it.
+/// Returns the median ticks of the first touch of a page. The memory is mapped before, and its first page touched, so
+/// that a guest's tables cover it.
 fn page_fault() -> u64 {
     let mut memory = vec![0_u8; (PAGES + 1) * PAGE];
     black_box(&mut memory)[0] = 1;
@@ -110,14 +110,14 @@ fn getpid() -> u64 {
     })
 }
 
-/// Starts and joins a thread that does nothing.
+/// Returns the median ticks to start and join a thread that does nothing.
 fn thread() -> u64 {
     median(THREADS, || {
         let _ = std::thread::spawn(|| ()).join(); // it does not panic
     })
 }
 
-/// Jacobi's iteration on a square of `side` cells, whose upper edge is hot.
+/// Runs a Jacobi iteration on a square of `side` × `side` cells with a hot upper edge.
 fn jacobi(side: usize) -> u64 {
     let mut cells = vec![0.0_f64; side * side];
     cells[..side].fill(1.0);
@@ -136,7 +136,7 @@ fn jacobi(side: usize) -> u64 {
     })
 }
 
-/// Keeps the calling thread on the first processor that it may use.
+/// Pins the calling thread to the first processor that it may use.
 fn pin() {
     let allowed = rustix::thread::sched_getaffinity(None);
     let Some(first) = allowed.ok().and_then(|set| (0..CpuSet::MAX_CPU).find(|cpu| set.is_set(*cpu))) else {
@@ -144,11 +144,11 @@ fn pin() {
     };
     let mut one = CpuSet::new();
     one.set(first);
-    // If the system refuses, both share a processor only by chance, and the figure says so by its size.
+    // If the system refuses, both tasks share a processor only by chance, which shows in the figure.
     let _ = sched_setaffinity(None, &one);
 }
 
-/// Returns the ticks of two instances together on one processor.
+/// Returns the ticks of two instances of the iteration on one processor.
 fn two_jacobi<S: CodeSide>(side: usize) -> u64 {
     least(SWEEP_ROUNDS, || {
         std::thread::scope(|scope| {
@@ -162,10 +162,10 @@ fn two_jacobi<S: CodeSide>(side: usize) -> u64 {
     })
 }
 
-/// The least ticks between the last store of one task and the first of the other, both on one processor.
+/// Returns the minimum ticks between the last store of one task and the first of the other, both on one processor.
 ///
-/// Each reads the counter in a loop and leaves it in shared memory (004:2345). A store after another task's is the end
-/// of a context switch.
+/// Each task stores the counter in shared memory in a loop (004:2345). A store that follows one of the other task ends
+/// a context switch.
 fn context_switch<S: CodeSide>() -> u64 {
     let shared = [AtomicU64::new(0), AtomicU64::new(0)];
     let (count, least) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
@@ -179,8 +179,8 @@ fn context_switch<S: CodeSide>() -> u64 {
                     // Relaxed: both tasks are on one processor.
                     let mut other = shared[1 - own].load(Ordering::Relaxed);
                     while count.load(Ordering::Relaxed) < SWITCHES {
-                        // The order matters: a task that is preempted between the two would see a store later than its
-                        // time.
+                        // The order matters: read the other way round, a task preempted between the two would see a
+                        // store later than `now`.
                         let seen = shared[1 - own].load(Ordering::Relaxed);
                         let now = ticks();
                         if seen != other {
@@ -200,7 +200,7 @@ fn context_switch<S: CodeSide>() -> u64 {
     least.into_inner()
 }
 
-/// The figures of a side, as members of a JSON object.
+/// Returns the figures of a side, as members of a JSON object.
 fn figures<S: CodeSide>() -> Vec<(&'static str, u64)> {
     let [page_fault, getpid, thread, jacobi_128, jacobi_32] =
         S::run(|| [page_fault(), getpid(), thread(), jacobi(128), jacobi(32)]);

@@ -1,7 +1,7 @@
-//! Elements from anywhere: one, or many at once with one message to each owner.
+//! Access to elements of any owner: one at a time, or many with one message to each owner.
 //!
-//! Indices are checked before anything is sent. Elements travel as bytes, so nothing is asked of their type but that it
-//! is plain. Invariant: what is read or written of one owner is read or written in one step of it.
+//! Indices are checked before anything is sent. Elements travel as bytes, so their type only has to be plain data.
+//! Invariant: each owner reads or writes all elements of a request in one step.
 
 use super::{DistArray, Element, misused};
 use crate::Result;
@@ -9,30 +9,30 @@ use crate::prelude::*;
 use isles_protocol::ordered::OrderedMap;
 use isles_runtime::try_join_all;
 
-/// Elements requested from each owner: their coordinates in its part, and their positions in the request.
+/// For each owner, the coordinates of the requested elements in its part, and their positions in the request.
 type ByOwner = OrderedMap<usize, (Vec<[usize; 3]>, Vec<usize>)>;
 
 impl<T: Element, const N: usize> DistArray<T, N> {
-    /// Reads the element at `index`, wherever it lies.
+    /// Reads the element at `index`, from any owner.
     ///
     /// # Errors
-    /// As [`DistArray`] says; there is no such element.
+    /// As [`DistArray`] says; also if `index` is out of bounds.
     pub async fn get(&self, index: [usize; N]) -> Result<T> {
         Ok(self.get_many(&[index]).await?[0])
     }
 
-    /// Writes the element at `index`, wherever it lies; ends when it is written.
+    /// Writes the element at `index`, at any owner, and waits until it is written.
     ///
     /// # Errors
-    /// As [`DistArray`] says; there is no such element.
+    /// As [`DistArray`] says; also if `index` is out of bounds.
     pub async fn set(&self, index: [usize; N], value: T) -> Result<()> {
         self.set_many(&[(index, value)]).await
     }
 
-    /// Reads elements, in the order of their indices; one message to each owner and back, all at once.
+    /// Returns the elements at `indices`, in that order; sends one request to each owner, all at once.
     ///
     /// # Errors
-    /// As [`DistArray`] says; there is no such element.
+    /// As [`DistArray`] says; also if an index is out of bounds.
     pub async fn get_many(&self, indices: &[[usize; N]]) -> Result<Vec<T>> {
         let by_owner = self.by_owner(indices.iter())?;
         let asked = by_owner.iter().map(|(rank, (places, _))| self.get_of(rank, places)).collect();
@@ -45,11 +45,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(found)
     }
 
-    /// Writes elements, each at its index; one message to each owner, all at once. Ends when all are written. Of two
-    /// for one index the last stays.
+    /// Writes elements at their indices and waits until all are written; sends one message to each owner, all at once.
+    /// If an index is repeated, its last element is kept.
     ///
     /// # Errors
-    /// As [`DistArray`] says; there is no such element, and then nothing is written.
+    /// As [`DistArray`] says; also if an index is out of bounds, and then nothing is written.
     pub async fn set_many(&self, elements: &[([usize; N], T)]) -> Result<()> {
         let by_owner = self.by_owner(elements.iter().map(|(index, _)| index))?;
         let writes = by_owner.into_iter().map(|(rank, (places, positions))| {
@@ -59,7 +59,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         try_join_all(writes.collect()).await.map(drop)
     }
 
-    /// The bytes of elements of one owner.
+    /// Returns the bytes of elements of one owner.
     async fn get_of(&self, rank: usize, places: &[[usize; 3]]) -> Result<Vec<u8>> {
         let (array, owner) = (self, self.team.place_of(rank));
         at!(owner, {

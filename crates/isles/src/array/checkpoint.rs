@@ -1,7 +1,7 @@
-//! An array in a file, and back: one file for the whole array, whatever way it lies.
+//! Saves an array to a file and loads it: one file for the whole array, independent of its distribution.
 //!
-//! The member of rank 0 reads and writes; the others send it their parts one after the other, so it needs room for two
-//! parts. The file is a header of 64 bytes and then all elements row by row, in the byte order of this host:
+//! Rank 0 reads and writes; it exchanges the parts with the other members one after the other, so it needs memory for
+//! two parts. The file is a header of 64 bytes and then all elements row by row, in the byte order of this host:
 //!
 //! ```text
 //! 0   "ISLESARR"            what it is
@@ -12,10 +12,10 @@
 //! 56  check word            of all elements
 //! ```
 //!
-//! The check word is a sum over all elements of what [`check_word`] makes of the bytes and the place of each, because
-//! parts come in the order of members and not in that of the file. One changed word of eight bytes is always found.
+//! The check word is the sum of [`check_word`] over all elements, because parts arrive in the order of members and not
+//! in that of the file. A change of one eight-byte word is always detected.
 //!
-//! Invariant: a file has its name only when all of it is there, and an array is changed only if the whole file suits.
+//! Invariants: a file gets its name only when it is complete; an array is changed only if the whole file is valid.
 
 use super::moves::{failed, for_lines};
 use super::{DistArray, Element};
@@ -37,10 +37,11 @@ const CHECK_AT: usize = 56;
 type Line = (usize, usize);
 
 impl<T: Element, const N: usize> DistArray<T, N> {
-    /// Writes all elements into a file at the member of rank 0; called by each member. Every member ends as that one.
+    /// Writes all elements to a file at rank 0; collective. Every member returns the result of rank 0.
     ///
     /// # Errors
-    /// The file cannot be written, with its name and why; then an earlier one is what it was. As [`DistArray`] says.
+    /// The file cannot be written; the text has its name and the cause, and an earlier file is unchanged. Otherwise as
+    /// [`DistArray`] says.
     pub async fn save(&self, path: &Path) -> Result<()> {
         self.team.together(self.save_parts(path)).await
     }
@@ -65,7 +66,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             }
             let part = if rank == 0 { own.clone() } else { self.part_of(rank).await? };
             check = check.wrapping_add(self.check_part(rank, &part));
-            // After a fault the others' parts are received all the same, and dropped.
+            // After an error the parts of the other members are still received, and dropped.
             if let Ok(Some(opened)) = &file
                 && let Err(cause) = self.write_part(opened, rank, &part)
             {
@@ -81,12 +82,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.agree(finished.map_err(|cause| fault_of(path, cause))).await
     }
 
-    /// Sets all elements to those of a file that [`DistArray::save`] wrote of an array of the same extents and type;
-    /// called by each member. Halos stay as they are.
+    /// Loads all elements from a file that [`DistArray::save`] wrote for an array of the same extents and type;
+    /// collective. Halos are unchanged.
     ///
     /// # Errors
-    /// The file cannot be read, is of another array, is cut short, or holds other elements than were written; the text
-    /// names it, what was found and what is allowed, and the array is what it was. As [`DistArray`] says.
+    /// The file cannot be read, belongs to another kind of array, is truncated, or fails its check; the text names the
+    /// file, what was found and what is allowed, and the array is unchanged. Otherwise as [`DistArray`] says.
     pub async fn load(&self, path: &Path) -> Result<()> {
         self.team.together(self.load_parts(path)).await
     }
@@ -135,7 +136,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(())
     }
 
-    /// Broadcasts the finding of the member of rank 0 to every member.
+    /// Broadcasts the result of rank 0 to every member.
     async fn agree(&self, found: std::result::Result<(), String>) -> Result<()> {
         let found = (self.team.rank() == 0).then_some(found);
         self.team.broadcast(0, found).await?.map_err(failed)
@@ -149,7 +150,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(part)
     }
 
-    /// The header of a file of this array.
+    /// Returns the header of a file of this array.
     fn header(&self, check: u64) -> [u8; HEADER_BYTES as usize] {
         let [first, middle, last] = self.layout.extents().map(|extent| extent as u64);
         let numbers = [VERSION, size_of::<T>() as u64, N as u64, first, middle, last, check];
@@ -161,7 +162,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         header
     }
 
-    /// Opens a file and checks that it is one of this array; returns it with its check word.
+    /// Opens a file and checks that its header matches this array; returns it with its check word.
     fn open_checkpoint(&self, path: &Path) -> std::result::Result<(File, u64), String> {
         let (file, len) = File::open(path)
             .and_then(|file| file.metadata().map(|found| (file, found.len())))
@@ -235,7 +236,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         lines.fold(0, u64::wrapping_add)
     }
 
-    /// The lines of a member in the order of its part; those that follow each other in the file are one.
+    /// Returns the lines of a member in the order of its part; lines that are adjacent in the file are joined.
     fn lines(&self, rank: usize) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
         for_lines(&self.layout, rank, |start, len| match lines.last_mut() {
@@ -246,9 +247,9 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 }
 
-/// A word of the bytes of an element and of where they lie in the file: two elements that differ in one word of eight
-/// bytes only never have the same. The function of each word is that of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014),
-/// which has an inverse.
+/// Returns a hash of the bytes of an element and their position in the file. It differs for elements that differ in
+/// exactly one eight-byte word, because each word is mixed by an invertible function, that of SplitMix64 (Steele, Lea,
+/// Flood, OOPSLA 2014).
 fn check_word(position: u64, element: &[u8]) -> u64 {
     let words = element.chunks(8).enumerate().map(|(number, bytes)| {
         let mut word = [0; 8];

@@ -1,9 +1,9 @@
-//! The exchange of halos: each member gets the elements around its part from those who own them.
+//! The exchange of halos: each member gets the elements around its part from their owners.
 //!
-//! Axis after axis: what comes along an axis goes on along the next, so corners come without messages of their own. A
-//! halo may be wider than the parts beside it; then it comes from several members. Both sides derive from the layout
-//! alone what is sent and in which order. Invariant: the pieces that a member sends to another are, in this order,
-//! those that the other expects of it.
+//! Axes are exchanged one after the other. Halos received along one axis are forwarded along the next, so corners need
+//! no messages of their own. A halo wider than the neighbouring parts comes from several members. Both sides derive the
+//! messages and their order from the layout alone. Invariant: a member sends another exactly the pieces that the other
+//! expects, in the same order.
 
 use super::part::{ArrayPart, Region};
 use super::{DistArray, Element};
@@ -13,14 +13,14 @@ use std::panic::Location;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Elements of a halo that lie side by side at one owner, along one axis.
+/// A contiguous range of a halo along one axis, from one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HaloPiece {
-    /// Target position, from the first element of the halo.
+    /// Target position, relative to the first element of the halo.
     to: usize,
-    /// Number of the part of the axis that has them.
+    /// Number of the part of the axis that owns them.
     owner: usize,
-    /// Source position, from the first own element of the owner.
+    /// Source position, relative to the owner's first own element.
     from: usize,
     len: usize,
 }
@@ -55,7 +55,8 @@ impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
         pieces
     }
 
-    /// The elements from `start` on along `axis`: of axes that were exchanged before it with their halos.
+    /// Returns the region of `len` layers from `start` along `axis`. It includes the halos of earlier axes, which are
+    /// already exchanged.
     fn slab(&self, axis: usize, start: usize, len: usize) -> Region {
         let mut region = self.whole();
         for before in 0..axis {
@@ -66,14 +67,14 @@ impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
         region
     }
 
-    /// The member that has part `part` of an axis, and the parts of this member in the others.
+    /// Returns the member that has `part` along `axis` and this member's parts along the other axes.
     fn beside(&self, axis: usize, part: usize) -> usize {
         let mut parts = self.parts();
         parts[axis] = part;
         self.layout.rank_of(parts)
     }
 
-    /// Returns the elements this member sends along an axis, with the rank that gets them.
+    /// Returns the elements that this member sends along an axis, with the receiving ranks.
     fn halo_sent(&self, axis: usize) -> Vec<(usize, Vec<T>)> {
         let me = self.parts()[axis];
         let mut sent = Vec::new();
@@ -88,7 +89,7 @@ impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
         sent
     }
 
-    /// Copies what this member has of its own halo, and returns where the rest goes, and of whom it comes.
+    /// Copies the pieces of this member's halo that it owns itself; returns the sources and regions of the others.
     fn halo_expected(&mut self, axis: usize) -> Vec<(usize, Region)> {
         let me = self.parts()[axis];
         let mut expected = Vec::new();
@@ -107,20 +108,20 @@ impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
 }
 
 impl<T: Element, const N: usize> DistArray<T, N> {
-    /// Gives each member the elements around its part; called by each member. A member waits for those beside it only.
+    /// Fills the halo of each member's part; collective. A member waits only for its neighbours.
     ///
     /// # Errors
     /// As [`DistArray`] says.
     ///
     /// # Panics
-    /// If the part of this member is locked or read: its guard must be gone before the `await`.
+    /// If a guard of this member's part from `lock` or `read` still exists.
     #[track_caller]
     pub fn exchange(&self) -> impl Future<Output = Result<()>> {
         self.exchange_while(|_| ())
     }
 
-    /// As [`DistArray::exchange`], and calls `compute` while the messages along the first axis that has a halo are on
-    /// their way: for all that needs no halo. What it changes of the edges is not sent.
+    /// As [`DistArray::exchange`], and calls `compute` while the messages along the first axis with a halo are in
+    /// flight, for work that needs no halo. Changes that it makes to elements already sent are not sent.
     ///
     /// # Errors
     /// As [`DistArray`] says.
@@ -139,7 +140,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
     }
 
-    /// Checks that no guard of the part of this place is there when an exchange begins, which `caller` asked for.
+    /// Checks that no guard of this place's part exists when an exchange starts; `caller` is the line that started it.
     fn check_free(&self, caller: &Location<'_>) {
         if let Some((line, is_locked)) = self.parts.held_since() {
             let (verb, taken) = if is_locked { ("lock", "locked") } else { ("read", "read") };
@@ -167,7 +168,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
                 let into = expected.iter().map(|(from, _)| *from).zip(into);
                 let sent = sent.iter().map(|(to, packed)| (*to, packed.as_slice()));
                 let mut moving = pin!(self.team.exchange_slices(sent, into));
-                // The first poll sends all that goes at once.
+                // The first poll sends all messages that need not wait.
                 let begun = poll_fn(|context| Poll::Ready(moving.as_mut().poll(context))).await;
                 if let Some(compute) = compute.take() {
                     crate::flush_sends().await;

@@ -1,34 +1,33 @@
-//! Layout of an array on the members of a team: axis by axis, in whole numbers.
+//! Distribution of an array over the members of a team, axis by axis, in integer arithmetic.
 //!
-//! An axis is cut into parts by a [`Distribution`], and the parts of all axes form a grid of members. Nothing here
-//! moves an element. An owner is found by multiplication and a correction instead of a division, because that is asked
-//! for each element that is read from afar. Inside, each array has three axes; those that it lacks come first and have
-//! one index. Invariants: each index has one owner and one place there; the parts of an axis differ in length by at
-//! most one block.
+//! A [`Distribution`] cuts an axis into parts, and the parts of all axes form a grid of members. Nothing here moves an
+//! element. An owner is computed by a multiplication and a correction instead of a division, because each remote access
+//! needs it. Internally every array has three axes; missing ones come first and have one index. Invariants: each index
+//! has one owner and one position there; the parts of an axis differ in length by at most one block.
 
 use super::ArrayError;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Distribution of one axis of an array over the parts.
+/// Distribution of one axis of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Distribution {
-    /// It is not cut.
+    /// The axis is not cut.
     Whole,
     /// Each part is one range; the lengths differ by at most one.
     Block,
     /// As [`Distribution::Block`], into exactly this many parts.
     Parts(usize),
-    /// Indices are dealt out one by one.
+    /// Indices are dealt out round-robin.
     Cyclic,
-    /// Indices are dealt out in blocks of this length.
+    /// Blocks of this length are dealt out round-robin.
     BlockCyclic(usize),
 }
 
-/// Extents beyond this are refused: a product with a number of places has to fit into 64 bits.
+/// Largest extent: its product with a number of places must fit into 64 bits.
 const EXTENT_MAX: u64 = 1 << 44;
 
-/// A division by one number, carried out as a multiplication.
+/// Division by a fixed number, computed by multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Divisor {
     by: u64,
@@ -43,9 +42,9 @@ impl Divisor {
         Divisor { by, reciprocal }
     }
 
-    /// Returns the quotient and the rest.
+    /// Returns the quotient and the remainder.
     ///
-    /// The reciprocal is at most one too small, so the estimate is the quotient or one less.
+    /// The reciprocal is rounded down by less than one, so the estimate is the quotient or one less.
     #[inline]
     pub(super) fn divide(self, number: u64) -> (u64, u64) {
         let estimate = ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u64;
@@ -54,10 +53,11 @@ impl Divisor {
     }
 }
 
-/// Indices from 0, cut into ranges whose lengths differ by at most one, one for each part: part *k* of *p* begins at
-/// *k n / p*, rounded down. No division is carried out after [`Blocks::new`].
+/// The indices 0 to *n*, cut into *p* ranges whose lengths differ by at most one: part *k* begins at *k n / p*, rounded
+/// down. Only [`Blocks::new`] divides.
 ///
-/// For a program that keeps a table of its own on all places. A [`DistArray`](super::DistArray) does this by itself.
+/// It is for programs that distribute a table of their own over places. A [`DistArray`](super::DistArray) uses it
+/// internally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocks {
     size: u64,
@@ -67,37 +67,37 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Cuts `size` indices into `parts` ranges. None if there are fewer indices than parts, or no parts, or if the
-    /// product of both does not fit into 64 bits.
+    /// Cuts `size` indices into `parts` ranges. Returns `None` if there are fewer indices than parts, or no parts, or
+    /// if the product of both does not fit into 64 bits.
     pub fn new(size: u64, parts: u64) -> Option<Blocks> {
         let is_possible = parts > 0 && parts <= size && size.checked_mul(parts).is_some();
         is_possible.then(|| Blocks::fitting(size, parts))
     }
 
-    /// The ranges of a size and a number of parts whose product fits into 64 bits; some are empty if there are more
+    /// Cuts `size` indices into `parts` ranges, where the product fits into 64 bits; some are empty if there are more
     /// parts than indices.
     fn fitting(size: u64, parts: u64) -> Blocks {
         Blocks { size, parts, by_size: Divisor::new(size), by_parts: Divisor::new(parts) }
     }
 
-    /// Returns how many indices there are.
+    /// Returns the number of indices.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Returns the part that has an index below the size.
+    /// Returns the part with `index`, which must be below the size.
     #[inline]
     pub fn owner(&self, index: u64) -> u64 {
         self.by_size.divide((index + 1) * self.parts - 1).0
     }
 
-    /// Returns the first index of a part; of the number of parts, the size.
+    /// Returns the first index of `part`; if `part` is the number of parts, the size.
     #[inline]
     pub fn first(&self, part: u64) -> u64 {
         self.by_parts.divide(part * self.size).0
     }
 
-    /// Returns the indices of a part.
+    /// Returns the range of indices of `part`.
     #[inline]
     pub fn range(&self, part: u64) -> Range<u64> {
         self.first(part)..self.first(part + 1)
@@ -116,11 +116,11 @@ pub(super) struct Axis {
 enum Cut {
     /// Each part is a range.
     Block(Blocks),
-    /// Blocks are dealt out in turn.
+    /// Blocks are dealt out round-robin.
     Cyclic { block: Divisor, by_parts: Divisor },
 }
 
-/// Indices that lie side by side both in the array and in their part.
+/// Indices that are contiguous both in the array and in their part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) global: usize,
@@ -146,7 +146,7 @@ impl Axis {
         matches!(self.cut, Cut::Block(_))
     }
 
-    /// Returns the part that has an index, and where in it.
+    /// Returns the part with `index`, and the position in that part.
     #[inline]
     pub(super) fn locate(&self, index: usize) -> (usize, usize) {
         let index = index as u64;
@@ -164,7 +164,7 @@ impl Axis {
         (part as usize, local as usize)
     }
 
-    /// Returns how many indices from one on lie side by side in its part.
+    /// Returns the number of indices from `index` on that are contiguous in its part.
     #[inline]
     pub(super) fn run_from(&self, index: usize) -> usize {
         match self.cut {
@@ -175,7 +175,7 @@ impl Axis {
         }
     }
 
-    /// Returns the index at a place of a part.
+    /// Returns the index at position `local` of `part`.
     #[inline]
     pub(super) fn global(&self, part: usize, local: usize) -> usize {
         match self.cut {
@@ -187,7 +187,7 @@ impl Axis {
         }
     }
 
-    /// Returns how many indices a part has.
+    /// Returns the number of indices of `part`.
     pub(super) fn len(&self, part: usize) -> usize {
         match self.cut {
             Cut::Block(blocks) => {
@@ -224,7 +224,7 @@ pub(super) struct ArrayLayout {
 }
 
 impl ArrayLayout {
-    /// An array with these last axes on `members` members.
+    /// Makes the layout of an array with these `N` axes on `members` members.
     pub(super) fn new<const N: usize>(
         extents: [usize; N],
         distributions: [Distribution; N],
@@ -251,7 +251,7 @@ impl ArrayLayout {
         Ok(ArrayLayout { axes })
     }
 
-    /// Returns which part of each axis a member has.
+    /// Returns the part of each axis that a member has.
     pub(super) fn parts_of(&self, rank: usize) -> [usize; 3] {
         let [_, middle, last] = self.axes.map(|axis| axis.parts);
         [rank / (middle * last), rank / last % middle, rank % last]
@@ -262,14 +262,14 @@ impl ArrayLayout {
         (parts[0] * self.axes[1].parts + parts[1]) * self.axes[2].parts + parts[2]
     }
 
-    /// Returns the member that has an element, and where in its part.
+    /// Returns the member that has an element, and the coordinates in its part.
     #[inline]
     pub(super) fn locate(&self, index: [usize; 3]) -> (usize, [usize; 3]) {
         let [first, middle, last] = [0, 1, 2].map(|axis| self.axes[axis].locate(index[axis]));
         (self.rank_of([first.0, middle.0, last.0]), [first.1, middle.1, last.1])
     }
 
-    /// Returns how long the part of a member is in each axis.
+    /// Returns the length of a member's part along each axis.
     pub(super) fn lengths(&self, rank: usize) -> [usize; 3] {
         let parts = self.parts_of(rank);
         [0, 1, 2].map(|axis| self.axes[axis].len(parts[axis]))
@@ -286,8 +286,9 @@ impl ArrayLayout {
     }
 }
 
-/// Returns into how many parts each axis is cut, so that there is one for each member: those that are said, and for the
-/// others prime factors, the largest first, each to the axis whose parts are longest. `None` if there is no such grid.
+/// Returns the number of parts of each axis, with one part of the grid for each member. Axes with
+/// [`Distribution::Parts`] get that number; the remaining prime factors of `members`, largest first, each go to the
+/// free axis with the longest parts. `None` if there is no such grid.
 fn grid<const N: usize>(
     extents: [usize; N],
     distributions: [Distribution; N],
@@ -314,7 +315,7 @@ fn grid<const N: usize>(
     let is_free =
         |axis: &usize| !matches!(distributions[*axis], Distribution::Whole | Distribution::Parts(_));
     for factor in factors.into_iter().rev() {
-        // The first of several that are alike.
+        // Reversed, so that the first of equal axes is chosen.
         let longest = (0..N).filter(is_free).rev().max_by_key(|axis| extents[*axis] / parts[*axis])?;
         parts[longest] *= factor;
     }

@@ -1,8 +1,8 @@
-//! Arrays that lie on the members of a team, each with a part.
+//! Arrays distributed over the members of a team.
 //!
-//! A [`DistArray`] says who has which element, moves edges, redistributes and transposes, so that no program writes its
-//! distribution by hand. Every member works on its own part as on a slice. It is a library: it uses teams, instances of
-//! places and `at!` as any program can. Why it cannot deadlock, and how it fails: `docs/design/arrays.md`.
+//! A [`DistArray`] computes owners, exchanges halos, redistributes and transposes. Every member works on its own part
+//! as on a slice. It is a library on teams, [`PlaceLocal`] and `at!`, which any program could use.
+//! `docs/design/arrays.md` explains why it cannot deadlock, and how it fails.
 //!
 //! ```
 //! use isles::array::{DistArray, Distribution, Halo};
@@ -53,37 +53,38 @@ use part::PartShape;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Widths of the halo: number of elements of others that each part has around its own.
+/// Width of the halo: the layers of neighbours' elements around each part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Halo {
     width: usize,
     is_periodic: bool,
-    /// A bit for each axis without a halo, the first axis lowest.
+    /// A bit for each axis without a halo; the lowest is the first axis.
     without: u8,
 }
 
 impl Halo {
-    /// A halo of `width` elements at each end of each axis. Beyond the ends of the array it stays as it is.
+    /// Makes a halo of `width` elements at both ends of each axis. Beyond the ends of the array, exchanges leave it
+    /// unchanged.
     pub const fn new(width: usize) -> Halo {
         Halo { width, is_periodic: false, without: 0 }
     }
 
-    /// As [`Halo::new`], where the first index of each axis follows the last.
+    /// As [`Halo::new`], but periodic: the first index of each axis follows the last.
     pub const fn periodic(width: usize) -> Halo {
         Halo { width, is_periodic: true, without: 0 }
     }
 
-    /// The same without a halo along `axis`, such as that of the levels or of the quantities of a grid.
+    /// Removes the halo along `axis`, for example along the levels or the quantities of a grid.
     ///
     /// # Panics
-    /// There are at most three axes.
+    /// If `axis` is 3 or more.
     #[must_use]
     pub const fn without_axis(self, axis: usize) -> Halo {
         assert!(axis < 3, "an array has one to three axes");
         Halo { without: self.without | 1 << axis, ..self }
     }
 
-    /// The width along each axis.
+    /// Returns the width along each axis.
     const fn widths<const N: usize>(self) -> [usize; N] {
         let mut widths = [self.width; N];
         let mut axis = 0;
@@ -97,57 +98,57 @@ impl Halo {
     }
 }
 
-/// Reason why there is no such array, or no such element.
+/// Reason why an array or an element does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayError {
-    /// An axis has no index, or too many to count.
+    /// An axis has extent 0 or is too long.
     Extent {
         /// Number of the axis.
         axis: usize,
         /// Its extent.
         extent: usize,
     },
-    /// Blocks of no index are to be dealt out.
+    /// A block-cyclic axis has blocks of length 0.
     EmptyBlock {
         /// Number of the axis.
         axis: usize,
     },
-    /// No axis is cut, and there are several members.
+    /// No axis is cut, but there are several members.
     NotCut {
         /// Number of members.
         members: usize,
     },
-    /// The members form no grid with as many parts of an axis as were said.
+    /// The members do not form a grid with the required numbers of parts.
     Grid {
         /// Number of members.
         members: usize,
     },
-    /// A halo is asked for along an axis that is dealt out.
+    /// A cyclic axis has a halo.
     HaloOfCyclic {
         /// Number of the axis.
         axis: usize,
     },
-    /// The array has more bytes than the memory of this host, if that can be counted at all.
+    /// The array is larger than the memory of this host.
     TooLarge {
         /// `true` if the array has halos.
         has_halo: bool,
-        /// Bytes of the array with its halos; nothing if they are more than can be counted.
+        /// Bytes of the array with its halos; `None` if the number exceeds 64 bits.
         bytes: Option<u64>,
         /// Bytes of memory.
         memory: u64,
     },
-    /// There is no such element.
+    /// An index is outside of the array.
     OutOfBounds {
-        /// Its index.
+        /// The index.
         index: Vec<usize>,
         /// Extents of the array; each index must be below its extent.
         extents: Vec<usize>,
     },
-    /// Two arrays are to have the same extents or the same distribution, and have not.
+    /// Two arrays do not have the same extents, distribution or team, as the operation needs.
     ShapeMismatch {
-        /// The extents of one.
+        /// Extents of one array.
         one: Vec<usize>,
-        /// The extents of the other.
+        /// Extents of the other array.
         other: Vec<usize>,
     },
 }
@@ -195,18 +196,19 @@ impl fmt::Display for ArrayError {
 
 impl std::error::Error for ArrayError {}
 
-/// Returns the error of a task that misuses an array.
+/// Converts the error to one of kind [`ErrorKind::Misused`].
 fn misused(error: ArrayError) -> Error {
     Error::new(ErrorKind::Misused, error.to_string())
 }
 
-/// An array of one to three axes, whose elements lie on the members of a team.
+/// An array of one to three axes, distributed over the members of a team.
 ///
-/// It is a handle: it can be copied and travels. Functions that are called *by each member* are collectives of the
-/// team, as those of [`Team`] are; the others can be called by any task of a member.
+/// It is a handle, which can be cloned and captured by tasks at other places. Functions documented as *collective* or
+/// *called by each member* are collectives of the team, as those of [`Team`]; the others can be called by any task of a
+/// member.
 ///
 /// # Errors
-/// Of all functions that move elements: [`DeadPlace`](ErrorKind::DeadPlace) if a member is dead,
+/// All functions that move elements return [`DeadPlace`](ErrorKind::DeadPlace) if a member is dead, and
 /// [`Misused`](ErrorKind::Misused) with the text of an [`ArrayError`].
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
@@ -214,7 +216,7 @@ pub struct DistArray<T: 'static, const N: usize> {
     parts: PlaceLocal<ArrayPart<T, N>>,
     team: Team,
     layout: ArrayLayout,
-    /// `true` if each member can read each part in place, because all are parts of a window that all have mapped.
+    /// `true` if each member can read each part in place, because all members have mapped the window with the parts.
     is_near: bool,
 }
 
@@ -225,15 +227,15 @@ impl<T, const N: usize> Clone for DistArray<T, N> {
     }
 }
 
-// The bound stands at each function, so that the compiler says what an element must be.
+// Each function repeats the bound, so that the compiler's error names what an element must be.
 impl<T: 'static, const N: usize> DistArray<T, N> {
-    /// An array of zeros on the members of `team`; called by one of them.
+    /// Makes an array of zeros on the members of `team`; called by one of them.
     ///
-    /// If several axes are cut, the members form a grid whose parts are about as long as wide.
+    /// If several axes are cut, the members form a grid with parts of about equal extents.
     ///
     /// # Errors
-    /// [`Misused`](ErrorKind::Misused) with the text of an [`ArrayError`], before anything is allocated; a member is
-    /// dead.
+    /// [`Misused`](ErrorKind::Misused) with the text of an [`ArrayError`], before anything is allocated;
+    /// [`DeadPlace`](ErrorKind::DeadPlace) if a member is dead.
     pub async fn new(
         team: &Team,
         extents: [usize; N],
@@ -245,7 +247,7 @@ impl<T: 'static, const N: usize> DistArray<T, N> {
         DistArray::with_halo(team, extents, distributions, Halo::default()).await
     }
 
-    /// As [`DistArray::new`], with a halo around each part. Axes that are dealt out have none.
+    /// As [`DistArray::new`], with a halo around each part. Cyclic axes cannot have one.
     ///
     /// # Errors
     /// As for [`DistArray::new`].
@@ -262,14 +264,14 @@ impl<T: 'static, const N: usize> DistArray<T, N> {
         DistArray::of_parts(team, layout, halo, None).await
     }
 
-    /// As [`DistArray::with_halo`], in a window: [`DistArray::open`] lets every member access every part directly.
-    /// If members share memory, whole arrays are moved out of it by those who need them, without a message; if a
-    /// place dies then, the array that is moved can only be dropped.
+    /// As [`DistArray::with_halo`], with the parts in a window, so that [`DistArray::open`] gives every member direct
+    /// access to every part. If the members share memory, redistribution and transposition read the elements directly,
+    /// without messages; if a place dies during that, the source array can only be dropped.
     ///
-    /// Elements that have no bytes, or need a coarser alignment than 8 bytes, do not compile.
+    /// Zero-sized elements, and elements with an alignment above 8 bytes, do not compile.
     ///
     /// # Errors
-    /// As for [`DistArray::new`]; [`Misused`](ErrorKind::Misused): there is no memory for a part.
+    /// As for [`DistArray::new`]; also [`Misused`](ErrorKind::Misused) if there is no memory for a part.
     pub async fn in_window(
         team: &Team,
         extents: [usize; N],
@@ -302,7 +304,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(DistArray { parts: parts.await?, team: team.clone(), layout, is_near })
     }
 
-    /// Returns how many elements the array has in each axis.
+    /// Returns the number of elements along each axis.
     pub fn extents(&self) -> [usize; N] {
         last(self.layout.extents())
     }
@@ -320,10 +322,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(self.team.place_of(self.locate(index)?.0))
     }
 
-    /// The part of this place, for changes. The guard must not be held across an `await`.
+    /// Locks the part of this place for writing. The guard must not be held across an `await`.
     ///
     /// # Panics
-    /// If it is in use, as [`PlaceLocal::lock`], or open to all members.
+    /// If the part is in use, as [`PlaceLocal::lock`], or the array is open.
     #[track_caller]
     pub fn lock(&self) -> PlaceGuard<'_, ArrayPart<T, N>> {
         let part = self.parts.lock();
@@ -331,10 +333,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         part
     }
 
-    /// The part of this place, to look at; there may be several at a time.
+    /// Returns a guard to read the part of this place; several may exist at a time.
     ///
     /// # Panics
-    /// If it is locked, as [`PlaceLocal::read`], or open to all members.
+    /// If the part is locked, as [`PlaceLocal::read`], or the array is open.
     #[track_caller]
     pub fn read(&self) -> PlaceRef<'_, ArrayPart<T, N>> {
         let part = self.parts.read();
@@ -342,10 +344,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         part
     }
 
-    /// Sets each element of `target` at this place to what `map` makes of the one of this array; called by each member.
+    /// Sets each element of `target` at this place to `map` of the corresponding element of this array; called by each
+    /// member.
     ///
     /// # Errors
-    /// [`Misused`](ErrorKind::Misused): the arrays do not lie alike.
+    /// [`Misused`](ErrorKind::Misused): the arrays have different layouts.
     pub fn map_into<U: Element>(&self, target: &DistArray<U, N>, mut map: impl FnMut(T) -> U) -> Result<()> {
         if self.layout != target.layout {
             return Err(self.shape_mismatch(target));
@@ -358,8 +361,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(())
     }
 
-    /// Merges all elements, for each member; called by each member. They are merged in the order of each part, then in
-    /// the order of ranks.
+    /// Merges all elements and returns the result at each member; collective. Elements are merged in the order of each
+    /// part, then in the order of ranks.
     ///
     /// # Errors
     /// As [`DistArray`] says.
@@ -369,7 +372,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(all.into_iter().reduce(merge).expect("an array has an element"))
     }
 
-    /// The member that has an element, and where in its part.
+    /// Returns the member that has an element, and the coordinates in its part.
     fn locate(&self, index: [usize; N]) -> std::result::Result<(usize, [usize; 3]), ArrayError> {
         let extents = self.extents();
         match (0..N).all(|axis| index[axis] < extents[axis]) {
@@ -378,7 +381,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
     }
 
-    /// Returns `true` if another array is on the same places.
+    /// Returns `true` if the other array is on the same places.
     fn has_same_places<U>(&self, other: &DistArray<U, N>) -> bool {
         self.team.places().eq(other.team.places())
     }
@@ -391,7 +394,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
 /// Returns the layout of an array of elements of type `T` on a team.
 ///
 /// # Errors
-/// There is no such array.
+/// The array is invalid.
 fn layout_of<T, const N: usize>(
     team: &Team,
     extents: [usize; N],
@@ -404,7 +407,7 @@ fn layout_of<T, const N: usize>(
     if let Some(axis) = cyclic {
         return Err(ArrayError::HaloOfCyclic { axis });
     }
-    // Each part has a halo at both of its ends, so an axis is that much longer in memory.
+    // Each part has a halo at both ends, which makes the axis longer in memory.
     let padded = |axis: usize| {
         let halos = widths[axis].checked_mul(2)?.checked_mul(layout.axes[3 - N + axis].parts)?;
         halos.checked_add(extents[axis])
@@ -413,8 +416,8 @@ fn layout_of<T, const N: usize>(
     Ok(layout)
 }
 
-/// Checks that an array with these extents of elements of type `T` may fit into the memory of this host, as
-/// [`DistArray::new`] does: for programs that need to know it before a run.
+/// Checks that an array of `T` with these extents can fit into the memory of this host. [`DistArray::new`] does the
+/// same; call this to fail before a run.
 ///
 /// # Errors
 /// [`ArrayError::TooLarge`].
@@ -422,12 +425,12 @@ pub fn check_memory<T>(extents: &[usize]) -> std::result::Result<(), ArrayError>
     check_fits::<T>(extents.iter().copied().map(Some), false)
 }
 
-/// As [`check_memory`]; an extent of `None` is more than can be counted.
+/// As [`check_memory`]; an extent of `None` exceeds the integer range.
 fn check_fits<T>(
     extents: impl Iterator<Item = Option<usize>>,
     has_halo: bool,
 ) -> std::result::Result<(), ArrayError> {
-    // More than that no allocation may have, also where the system does not say what the host has.
+    // If the system does not report its memory, the limit is the largest allocation.
     let memory = crate::memory::host_bytes().unwrap_or(isize::MAX as u64);
     let mut sizes = extents.chain([Some(size_of::<T>())]);
     let bytes = sizes.try_fold(1_u64, |bytes, size| bytes.checked_mul(size? as u64));
@@ -437,12 +440,12 @@ fn check_fits<T>(
     }
 }
 
-/// The last axes of three.
+/// Returns the last `N` of three axes.
 fn last<X: Copy, const N: usize>(all: [X; 3]) -> [X; N] {
     std::array::from_fn(|axis| all[3 - N + axis])
 }
 
-/// Three axes of which these are the last.
+/// Returns three axes that end with `own`; the others are `fill`.
 fn three<X: Copy, const N: usize>(own: [X; N], fill: X) -> [X; 3] {
     std::array::from_fn(|axis| if axis + N < 3 { fill } else { own[axis + N - 3] })
 }

@@ -1,8 +1,8 @@
-//! Whole arrays on the move: another distribution, the transposed array, all of it at one place.
+//! Moves of whole arrays: redistribution, transposition, and gathering at one place.
 //!
-//! They go by `all_to_allv_with` of the team, or out of a window by those who need them. What goes is derived from both
-//! layouts: the elements that one has and the other is to have, in the order of the target. Invariant: each element of
-//! the target is written once.
+//! Elements move by `all_to_allv_with` of the team, or are read directly from a window by their new owner. Both layouts
+//! determine the overlap of source and target members, which is moved in the order of the target. Invariant: each
+//! element of the target is written once.
 
 use super::layout::{ArrayLayout, Run};
 use super::part::{ArrayPart, PartShape};
@@ -10,13 +10,13 @@ use super::{DistArray, Distribution, Element, Halo};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result};
 
-/// Lines and columns of a tile that is transposed at a time: two tiles of doubles fit into a first cache.
+/// Rows and columns of a tile of the transposition: two tiles of doubles fit into a first-level cache.
 const TILE: usize = 32;
 
-/// Indices that two members share along an axis, as places in the parts of both.
+/// Indices that two members share along an axis: positions in the parts of source and target, and length.
 type Shared = Vec<(usize, usize, usize)>;
 
-/// Returns the pieces that `source` and `target` runs have in common: position in each, and length.
+/// Returns the intersection of the runs of `source` and `target`.
 fn shared(source: &[Run], target: &[Run]) -> Shared {
     let (mut one, mut other) = (source.iter().peekable(), target.iter().peekable());
     let mut pieces = Vec::new();
@@ -36,18 +36,14 @@ fn shared(source: &[Run], target: &[Run]) -> Shared {
     pieces
 }
 
-/// Elements that one member has and another needs, by the axes of the target; with the axis of the source for each.
+/// Elements that a member has and another needs, by the axes of the target, with the source axis of each.
 struct Overlap {
     along: [Shared; 3],
     axes: [usize; 3],
 }
 
 impl Overlap {
-    fn new(
-        (source, from): (&ArrayLayout, usize),
-        (target, to): (&ArrayLayout, usize),
-        axes: [usize; 3],
-    ) -> Overlap {
+    fn new(source: &ArrayLayout, from: usize, target: &ArrayLayout, to: usize, axes: [usize; 3]) -> Overlap {
         let (has, wants) = (source.runs(from), target.runs(to));
         Overlap { along: [0, 1, 2].map(|axis| shared(&has[axes[axis]], &wants[axis])), axes }
     }
@@ -56,7 +52,8 @@ impl Overlap {
         self.along.iter().map(|pieces| pieces.iter().map(|piece| piece.2).sum::<usize>()).product()
     }
 
-    /// Calls `visit` with the boxes: where each begins in the source, by its axes, in the target, and its lengths.
+    /// Calls `visit` for each box, with its first coordinates in the source (by the source's axes) and in the target,
+    /// and its lengths.
     fn boxes(&self, mut visit: impl FnMut([usize; 3], [usize; 3], [usize; 3])) {
         for first in &self.along[0] {
             for middle in &self.along[1] {
@@ -72,18 +69,18 @@ impl Overlap {
     }
 }
 
-/// A part of a box that is read at once: lines that lie side by side at their owner.
+/// A part of a box that is read at once, as equidistant lines of the owner's memory.
 pub(super) struct Tile {
     /// Position of the first line in the part of its owner.
     pub(super) at: usize,
-    /// From one line to the next there.
+    /// Distance from one line to the next.
     pub(super) stride: usize,
     /// Length of a line, and number of lines.
     pub(super) line: usize,
     pub(super) lines: usize,
     /// Coordinates of its first element in the target.
     to: [usize; 3],
-    /// `true` if a line goes along the last axis of the target; else along the one before.
+    /// `true` if a line runs along the last axis of the target, otherwise along the axis before it.
     is_along: bool,
 }
 
@@ -93,18 +90,18 @@ impl Tile {
     }
 }
 
-/// Elements of a tile: it is transposed in a first cache.
+/// Maximum number of elements of a tile, so that it is transposed in a first-level cache.
 const TILE_SIZE: usize = TILE * TILE;
 
 impl Overlap {
-    /// The boxes in tiles, of the part of a member of this shape.
+    /// Cuts the boxes into tiles; `shape` is that of the source member's part.
     fn tiles(&self, shape: &PartShape) -> Vec<Tile> {
         let steps = self.axes.map(|axis| shape.steps()[axis]);
         let mut tiles = Vec::new();
         self.boxes(|from, to, len| {
             let start = shape.start(&from, &shape.steps());
             let is_along = steps[2] == 1;
-            // Lines lie along an axis of the target; what is beside them is the other one of the last two.
+            // Lines run along one of the last two axes of the target, and are stacked along the other.
             let (line, beside) = if is_along { (2, 1) } else { (1, 2) };
             let width = if is_along { len[2].min(TILE_SIZE) } else { len[1].min(TILE) };
             let height = (TILE_SIZE / width.max(1)).clamp(1, len[beside].max(1));
@@ -132,7 +129,7 @@ impl Overlap {
 }
 
 impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
-    /// Merges what was read of a tile, line by line, into this part.
+    /// Merges the elements read of a tile, line by line, into this part.
     fn merge_tile(&mut self, tile: &Tile, read: &[T], merge: &impl Fn(&mut T, T)) {
         let (start, [_, step, _]) = (self.place_of(tile.to), self.steps());
         if tile.is_along {
@@ -150,8 +147,8 @@ impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
     }
 }
 
-/// Copies a box of lines to where it is packed, in the order of the target; `steps` are distances in the source along
-/// the axes of the target.
+/// Packs a box into `into` in the order of the target; `steps` are the strides in the source along the axes of the
+/// target.
 fn pack<T: Copy>(values: &[T], start: usize, steps: [usize; 3], len: [usize; 3], into: &mut [T]) {
     if steps[2] == 1 {
         for (line, packed) in into.chunks_exact_mut(len[2]).enumerate() {
@@ -178,11 +175,10 @@ fn pack<T: Copy>(values: &[T], start: usize, steps: [usize; 3], len: [usize; 3],
 }
 
 impl<T: Element, const N: usize> DistArray<T, N> {
-    /// Copies all elements to an array of the same extents that lies otherwise, on the same team; called by each
-    /// member.
+    /// Copies all elements to an array of the same extents and team with any distribution; collective.
     ///
     /// # Errors
-    /// As [`DistArray`] says; the arrays have other extents or teams.
+    /// As [`DistArray`] says; also if the arrays differ in extents or team.
     pub async fn copy_into(&self, target: &DistArray<T, N>) -> Result<()> {
         if self.extents() != target.extents() || !self.has_same_places(target) {
             return Err(self.shape_mismatch(target));
@@ -190,7 +186,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.move_into(target, [0, 1, 2], |old, new| *old = new).await
     }
 
-    /// The same array with another distribution, and no halo; called by one member.
+    /// Returns a copy of the array with another distribution and no halo; called by one member.
     ///
     /// # Errors
     /// As for [`DistArray::new`].
@@ -206,7 +202,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(target)
     }
 
-    /// All elements row by row at the member `root`, nothing at the others; called by each member.
+    /// Returns all elements row by row at the member `root`, and `None` at the others; collective.
     ///
     /// # Errors
     /// As [`DistArray`] says.
@@ -226,7 +222,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(Some(all))
     }
 
-    /// Moves all elements; `axes` says which axis of this array each axis of the target is.
+    /// Moves all elements; `axes[i]` is the axis of this array that becomes axis `i` of the target.
     async fn move_into(
         &self,
         target: &DistArray<T, N>,
@@ -239,7 +235,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
     }
 
-    /// As [`DistArray::move_into`], out of a window: each member reads what it is to have where it lies.
+    /// As [`DistArray::move_into`], through a window: each member reads its new elements from their owners.
     async fn fetch_into(
         &self,
         target: &DistArray<T, N>,
@@ -249,9 +245,9 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let (me, size) = (self.team.rank(), self.team.size());
         let open = self.open().await?;
         let mut tile = Vec::new();
-        // Each begins with another one.
+        // Each member starts with a different owner.
         for from in (me..size).chain(0..me) {
-            let overlap = Overlap::new((&self.layout, from), (&target.layout, me), axes);
+            let overlap = Overlap::new(&self.layout, from, &target.layout, me, axes);
             for tiles in overlap.tiles(open.shape(from)) {
                 tile.resize(tiles.size(), bytemuck::Zeroable::zeroed());
                 open.get_tile(from, &tiles, &mut tile).await?;
@@ -261,7 +257,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         open.close().await
     }
 
-    /// As [`DistArray::move_into`], by messages. What comes goes into the target where it lies in the message.
+    /// As [`DistArray::move_into`], by messages. Received elements are merged into the target straight from the
+    /// message.
     async fn send_into(
         &self,
         target: &DistArray<T, N>,
@@ -269,7 +266,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         merge: impl Fn(&mut T, T),
     ) -> Result<()> {
         let (me, size) = (self.team.rank(), self.team.size());
-        let overlap = |from, to| Overlap::new((&self.layout, from), (&target.layout, to), axes);
+        let overlap = |from, to| Overlap::new(&self.layout, from, &target.layout, to, axes);
         let mut rows = self.lock().take_rows();
         rows.resize_with(size, Vec::new);
         for (to, row) in rows.iter_mut().enumerate() {
@@ -284,7 +281,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(())
     }
 
-    /// Packs the elements of this member's part that go to another, in the order of the target.
+    /// Packs the elements of this member's part that another needs, in the order of the target.
     fn pack_row(&self, overlap: &Overlap, row: &mut Vec<T>) {
         row.resize(overlap.size(), bytemuck::Zeroable::zeroed());
         let (part, mut rest) = (self.read(), row.as_mut_slice());
@@ -296,7 +293,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         });
     }
 
-    /// Returns the lines of this member's part that elements of another member go to.
+    /// Returns the lines of this member's part that receive elements of another member.
     fn lines_of(&self, overlap: &Overlap) -> Lines {
         let part = self.read();
         let mut lines = Vec::new();
@@ -311,17 +308,17 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 }
 
-/// Lines of a part into which what comes goes, one after the other.
+/// Lines of a part that received elements fill one after the other.
 struct Lines {
     /// Start and length of each.
     lines: Vec<(usize, usize)>,
-    /// The one that is being filled, and how much of it is.
+    /// The current line, and the number of its elements that are filled.
     line: usize,
     done: usize,
 }
 
 impl Lines {
-    /// Merges the next piece of what comes.
+    /// Merges the next received piece.
     fn put<T: Copy>(&mut self, values: &mut [T], mut piece: &[T], merge: &impl Fn(&mut T, T)) {
         while !piece.is_empty() {
             let (start, len) = self.lines[self.line];
@@ -337,16 +334,15 @@ impl Lines {
 }
 
 impl<T: Element> DistArray<T, 2> {
-    /// Sets `target` to the transposed array, whatever way it lies on the same team; called by each member.
+    /// Sets `target`, of the same team and any distribution, to the transpose of this array; collective.
     ///
     /// # Errors
-    /// As [`DistArray`] says; the extents of the target are not those of this array, the other way round.
+    /// As [`DistArray`] says; also if the extents of the target are not those of this array in reverse.
     pub async fn transpose_into(&self, target: &DistArray<T, 2>) -> Result<()> {
         self.transpose_with(target, |old, new| *old = new).await
     }
 
-    /// As [`DistArray::transpose_into`], where `merge` makes of each element of the target what it is to be: it gets
-    /// that and the one that comes.
+    /// As [`DistArray::transpose_into`], with `merge` updating each element of the target by the received one.
     ///
     /// # Errors
     /// As for [`DistArray::transpose_into`].
@@ -359,8 +355,8 @@ impl<T: Element> DistArray<T, 2> {
     }
 }
 
-/// Calls `visit` with each line that a member has: where it begins in the whole array, row by row, and its length; in
-/// the order of its part.
+/// Calls `visit` for each line of a member, in the order of its part, with its row-major position in the whole array
+/// and its length.
 pub(super) fn for_lines(layout: &ArrayLayout, rank: usize, mut visit: impl FnMut(usize, usize)) {
     let ([first, middle, last], extents) = (layout.runs(rank), layout.extents());
     let each =
@@ -374,7 +370,7 @@ pub(super) fn for_lines(layout: &ArrayLayout, rank: usize, mut visit: impl FnMut
     }
 }
 
-/// An error of a program that names what it was about.
+/// Makes an error of kind [`ErrorKind::Failed`].
 pub(super) fn failed(text: String) -> Error {
     Error::new(ErrorKind::Failed, text)
 }

@@ -1,31 +1,31 @@
-//! An array that is open: every member puts into each part, gets from it and adds to it, without its owner's help.
+//! Open arrays: every member accesses every part by put, get and accumulate, without help of its owner.
 //!
-//! The parts lie in a window. Opening it takes the slice of each member, closing it gives them back, so a part is
-//! either a slice of its place or open to all. Here is only where an element lies. Invariant: each range of indices is
-//! cut into pieces that lie side by side at one owner, in their order.
+//! The parts are in a window. Opening it takes the slice of each member away and closing it returns it, so a part is
+//! either a slice of its place or open to all. This file only computes positions. Invariant: a range of indices is cut
+//! into pieces that are each contiguous at one owner, in order.
 
 use super::moves::Tile;
 use super::part::PartShape;
 use super::{ArrayError, DistArray, Element, Halo, misused, three};
 use crate::{Combine, Error, ErrorKind, Result, WindowNumber};
 use isles_runtime::of_library;
-use isles_services::OpenWindow;
+use isles_services::{OpenWindow, Strided};
 use std::ops::Range;
 use std::panic::Location;
 
-/// The lines of this library.
+/// Path prefix of the source lines of this library.
 const LINES: &str = file!().split_at(file!().len() - "open.rs".len()).0;
 
-/// An array while each of its members can access every part directly: from [`DistArray::open`] to [`OpenArray::close`].
+/// An array whose members can access every part directly, from [`DistArray::open`] to [`OpenArray::close`].
 ///
-/// If members share memory, an access is a copy; otherwise it is a message that the owner takes in by itself. What
-/// one member does to one part is done in its order. Who reads what another writes before the next
-/// [`fence`](OpenArray::fence) sees some mixture of old and new. Halos are not accessed. Dropped without a `close`, the
-/// part of this place stays open.
+/// If members share memory, an access is a copy; otherwise it is a message that the owner's runtime handles. The
+/// accesses of one member to one part take effect in order. A read that overlaps another member's write without a
+/// [`fence`](OpenArray::fence) in between may see a mixture of old and new. Halos are not accessible. If an `OpenArray`
+/// is dropped without `close`, the part of this place stays open.
 ///
 /// # Errors
-/// Of every access: [`DeadPlace`](ErrorKind::DeadPlace), the owner died; [`Misused`](ErrorKind::Misused) with the text
-/// of an [`ArrayError`], before anything is accessed.
+/// Every access returns [`DeadPlace`](ErrorKind::DeadPlace) if the owner has died, and [`Misused`](ErrorKind::Misused)
+/// with the text of an [`ArrayError`] before anything is accessed.
 pub struct OpenArray<'a, T: 'static, const N: usize> {
     array: &'a DistArray<T, N>,
     window: OpenWindow<T>,
@@ -33,22 +33,22 @@ pub struct OpenArray<'a, T: 'static, const N: usize> {
     shapes: Vec<PartShape>,
 }
 
-/// Elements that lie side by side in the array and at their owner.
+/// Elements that are contiguous in the array and at their owner.
 struct Piece {
     rank: usize,
     /// Position in the part of `rank`.
     at: usize,
-    /// Range of the requested elements that it covers.
+    /// The range of the requested elements.
     elements: Range<usize>,
 }
 
 impl<T: Element, const N: usize> DistArray<T, N> {
-    /// Opens an array that was made [in a window](DistArray::in_window) to all members; called by each member, and ends
-    /// when all have called it. Until it is closed, no member gets at its part otherwise.
+    /// Opens an array that was made [in a window](DistArray::in_window) to all members; collective. Until it is closed,
+    /// members can access their own parts only through the [`OpenArray`].
     ///
     /// # Errors
-    /// [`Misused`](ErrorKind::Misused): the array is in no window, or open. [`DeadPlace`](ErrorKind::DeadPlace): a
-    /// member died; then the array can only be dropped.
+    /// [`Misused`](ErrorKind::Misused): the array is not in a window, or already open.
+    /// [`DeadPlace`](ErrorKind::DeadPlace): a member has died; the array can then only be dropped.
     #[track_caller]
     pub fn open(&self) -> impl Future<Output = Result<OpenArray<'_, T, N>>> {
         let caller = Location::caller();
@@ -73,14 +73,14 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 }
 
-/// The error of a call at `caller`.
+/// Returns the error of a call at `caller`.
 fn refused(text: String, caller: &Location<'_>) -> Error {
     of_library(Error::new(ErrorKind::Misused, text), LINES, caller)
 }
 
 impl<T: Element, const N: usize> OpenArray<'_, T, N> {
-    /// Writes `values` to the elements from `index` on along the last axis, whoever has them. They are there, for
-    /// others, after the next `fence` or `close`.
+    /// Writes `values` to the elements from `index` on along the last axis, at any owners. They are visible to others
+    /// after the next `fence` or `close`.
     ///
     /// # Errors
     /// As [`OpenArray`] says.
@@ -96,7 +96,7 @@ impl<T: Element, const N: usize> OpenArray<'_, T, N> {
         }
     }
 
-    /// Reads the elements from `index` on along the last axis into `into`, whoever has them.
+    /// Reads the elements from `index` on along the last axis into `into`, from any owners.
     ///
     /// # Errors
     /// As [`OpenArray`] says.
@@ -112,20 +112,19 @@ impl<T: Element, const N: usize> OpenArray<'_, T, N> {
         }
     }
 
-    /// Ends when what any member did before is done; called by each member.
+    /// Waits until all earlier accesses of all members are complete; collective.
     ///
     /// # Errors
-    /// [`DeadPlace`](ErrorKind::DeadPlace): a member died.
+    /// [`DeadPlace`](ErrorKind::DeadPlace): a member has died.
     #[track_caller]
     pub fn fence(&self) -> impl Future<Output = Result<()>> {
         self.window.fence()
     }
 
-    /// Closes the array; called by each member, and ends when all accesses are done. Then each has its part as a slice
-    /// again.
+    /// Closes the array once all accesses are complete; collective. Each member then has its part as a slice again.
     ///
     /// # Errors
-    /// [`DeadPlace`](ErrorKind::DeadPlace): a member died; then the array can only be dropped.
+    /// [`DeadPlace`](ErrorKind::DeadPlace): a member has died; the array can then only be dropped.
     #[track_caller]
     pub fn close(self) -> impl Future<Output = Result<()>> {
         let caller = Location::caller();
@@ -136,17 +135,18 @@ impl<T: Element, const N: usize> OpenArray<'_, T, N> {
         }
     }
 
-    /// The shape of the part of a member.
+    /// Returns the shape of the part of a member.
     pub(super) fn shape(&self, rank: usize) -> &PartShape {
         &self.shapes[rank]
     }
 
     /// Reads a tile of the part of a member.
     pub(super) async fn get_tile(&self, rank: usize, tile: &Tile, into: &mut [T]) -> Result<()> {
-        self.window.get_strided(rank, tile.at, (tile.line, tile.stride.max(tile.line)), into).await
+        let lines = Strided { block: tile.line, stride: tile.stride.max(tile.line) };
+        self.window.get_strided(rank, tile.at, lines, into).await
     }
 
-    /// Returns where `len` elements from `index` on along the last axis lie.
+    /// Returns the pieces of the `len` elements from `index` on along the last axis.
     fn pieces(
         &self,
         index: [usize; N],
@@ -179,7 +179,7 @@ impl<T: Element, const N: usize> OpenArray<'_, T, N> {
 }
 
 impl<T: WindowNumber, const N: usize> OpenArray<'_, T, N> {
-    /// Combines the elements from `index` on along the last axis with `operands`, each as one step, whoever has them.
+    /// Combines the elements from `index` on along the last axis with `operands`, each atomically, at any owners.
     ///
     /// # Errors
     /// As [`OpenArray`] says.
@@ -200,7 +200,7 @@ impl<T: WindowNumber, const N: usize> OpenArray<'_, T, N> {
         }
     }
 
-    /// Adds `value` to the element at `index`, as one step; returns what it was.
+    /// Atomically adds `value` to the element at `index`, and returns the previous value.
     ///
     /// # Errors
     /// As [`OpenArray`] says.

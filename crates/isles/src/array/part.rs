@@ -1,7 +1,7 @@
 //! The part of an array at one place: its own elements, row by row, with a halo around them.
 //!
-//! It knows where its elements belong in the array, and nothing of messages. Invariant: elements and halo are one
-//! slice; the last axis is contiguous.
+//! It knows the indices of its elements in the array, and nothing of messages. Invariant: elements and halo are one
+//! slice, contiguous along the last axis.
 
 use super::layout::ArrayLayout;
 use super::{Halo, last, three};
@@ -10,7 +10,7 @@ use isles_services::{ClosedWindow, OwnPart};
 use std::ops::{Index, IndexMut};
 use std::panic::Location;
 
-/// A box of elements, as start and length in each axis, counted from the first element of the halo.
+/// A box of elements, as start and length along each axis, relative to the first element of the halo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
     pub(super) start: [usize; 3],
@@ -26,9 +26,9 @@ impl Region {
 /// Extents of a part in each axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PartShape {
-    /// Number of elements its place owns, in each axis.
+    /// Number of elements that its place owns along each axis.
     owned: [usize; 3],
-    /// Width of the halo; 0 in axes that the array lacks.
+    /// Width of the halo; 0 along axes that the array lacks.
     pad: [usize; 3],
 }
 
@@ -43,7 +43,7 @@ impl PartShape {
         (0..3).map(|axis| self.owned[axis] + 2 * self.pad[axis]).product()
     }
 
-    /// Distances of neighbours in each axis.
+    /// Returns the strides of the axes.
     #[inline]
     pub(super) fn steps(&self) -> [usize; 3] {
         let line = self.owned[2] + 2 * self.pad[2];
@@ -59,12 +59,12 @@ impl PartShape {
 
 /// The part of a [`DistArray`](super::DistArray) at one place.
 ///
-/// An element has signed coordinates here: `[0, 0]` is the first one that this place owns, and the halo lies at
-/// negative ones and behind the last. `part[[i, j]]` is an element; [`ArrayPart::line`] gives many that lie side by
-/// side, for code that has to be fast.
+/// Elements are indexed by signed coordinates: `[0, 0]` is the first element that this place owns; the halo has
+/// negative coordinates and those behind the last element. `part[[i, j]]` is one element; [`ArrayPart::line`] returns a
+/// contiguous line, for fast loops.
 #[derive(Debug)]
 pub struct ArrayPart<T: 'static, const N: usize> {
-    /// None while the array is open.
+    /// Empty while the array is open.
     values: OwnPart<T>,
     /// The line that opened the array, if it is open.
     pub(super) opened: Option<&'static Location<'static>>,
@@ -73,12 +73,12 @@ pub struct ArrayPart<T: 'static, const N: usize> {
     parts: [usize; 3],
     shape: PartShape,
     pub(super) is_periodic: bool,
-    /// Empty while a move is under way.
+    /// Send buffers of moves; empty during a move.
     rows: Vec<Vec<T>>,
 }
 
 impl<T: NoUninit + AnyBitPattern, const N: usize> ArrayPart<T, N> {
-    /// The part of member `rank`, of zeros; in its part of `window`, if there is one, which was not taken yet.
+    /// Makes the part of member `rank`, of zeros; in `window`, if given, whose slice must not have been taken yet.
     pub(super) fn new(
         layout: ArrayLayout,
         rank: usize,
@@ -117,7 +117,7 @@ impl<T: NoUninit + AnyBitPattern, const N: usize> ArrayPart<T, N> {
         self.values.is_of_window()
     }
 
-    /// The elements, of which the part has none until [`ArrayPart::put_back`].
+    /// Takes the elements out of the part until [`ArrayPart::put_back`].
     pub(super) fn take_values(&mut self) -> OwnPart<T> {
         std::mem::replace(&mut self.values, OwnPart::private(0))
     }
@@ -128,36 +128,36 @@ impl<T: NoUninit + AnyBitPattern, const N: usize> ArrayPart<T, N> {
 }
 
 impl<T: 'static, const N: usize> ArrayPart<T, N> {
-    /// Returns how many elements this place owns in each axis.
+    /// Returns the number of elements that this place owns along each axis.
     pub fn extents(&self) -> [usize; N] {
         last(self.shape.owned)
     }
 
-    /// Returns the index in the array of an element that this place owns.
+    /// Returns the index in the whole array of an element that this place owns.
     pub fn global(&self, local: [usize; N]) -> [usize; N] {
         let local = three(local, 0);
         last([0, 1, 2].map(|axis| self.layout.axes[axis].global(self.parts[axis], local[axis])))
     }
 
-    /// Returns all elements, those of the halo too, row by row.
+    /// Returns all elements including the halo, row by row.
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// Returns all elements, those of the halo too, for changes.
+    /// Returns all elements including the halo, mutably.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// Returns how far apart neighbours of each axis lie in [`ArrayPart::values`].
+    /// Returns the strides of the axes in [`ArrayPart::values`].
     pub fn strides(&self) -> [usize; N] {
         last(self.steps())
     }
 
-    /// Returns where in [`ArrayPart::values`] an element lies.
+    /// Returns the position of an element in [`ArrayPart::values`].
     ///
     /// # Panics
-    /// If it is outside of part and halo.
+    /// If `at` is outside of part and halo.
     #[inline]
     #[track_caller]
     pub fn offset(&self, at: [isize; N]) -> usize {
@@ -179,7 +179,7 @@ impl<T: 'static, const N: usize> ArrayPart<T, N> {
         offset
     }
 
-    /// Returns the elements from `at` to the end of its line, those of the halo too.
+    /// Returns the elements from `at` to the end of its line, including the halo.
     ///
     /// # Panics
     /// As [`ArrayPart::offset`].
@@ -190,7 +190,7 @@ impl<T: 'static, const N: usize> ArrayPart<T, N> {
         &self.values[offset..self.line_end(offset)]
     }
 
-    /// As [`ArrayPart::line`], for changes.
+    /// As [`ArrayPart::line`], mutably.
     ///
     /// # Panics
     /// As [`ArrayPart::offset`].
@@ -226,7 +226,7 @@ impl<T: 'static, const N: usize> ArrayPart<T, N> {
         })
     }
 
-    /// Distances of neighbours in each of three axes.
+    /// Returns the strides of the three axes.
     pub(super) fn steps(&self) -> [usize; 3] {
         self.shape.steps()
     }
@@ -257,13 +257,13 @@ impl<T: 'static, const N: usize> ArrayPart<T, N> {
 
 #[cfg(feature = "ndarray")]
 impl<T: 'static, const N: usize> ArrayPart<T, N> {
-    /// The elements that this place owns, as a view of `ndarray`, without their halo.
+    /// Returns the elements that this place owns, without the halo, as a view of `ndarray`.
     pub fn view(&self) -> ndarray::ArrayViewD<'_, T> {
         let (shape, start) = self.shape();
         ndarray::ArrayViewD::from_shape(shape, &self.values[start..]).expect("a part lies in its elements")
     }
 
-    /// As [`ArrayPart::view`], for changes.
+    /// As [`ArrayPart::view`], mutably.
     pub fn view_mut(&mut self) -> ndarray::ArrayViewMutD<'_, T> {
         let (shape, start) = self.shape();
         ndarray::ArrayViewMutD::from_shape(shape, &mut self.values[start..])
@@ -279,14 +279,14 @@ impl<T: 'static, const N: usize> ArrayPart<T, N> {
 }
 
 impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
-    /// Adds the elements of a region to `into`, row by row.
+    /// Appends the elements of a region to `into`, row by row.
     pub(super) fn pack(&self, region: &Region, into: &mut Vec<T>) {
         for start in self.lines_of(region) {
             into.extend_from_slice(&self.values[start..start + region.len[2]]);
         }
     }
 
-    /// Takes the elements of a region from the front of `from`; returns what is left.
+    /// Sets the elements of a region from the front of `from`; returns the rest of it.
     pub(super) fn unpack<'a>(&mut self, region: &Region, mut from: &'a [T]) -> &'a [T] {
         for start in self.lines_of(region) {
             let (line, rest) = from.split_at(region.len[2]);
@@ -296,7 +296,8 @@ impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
         from
     }
 
-    /// Memory for what goes to each member; kept between moves, because new memory costs as much as a move.
+    /// Takes the send buffers for all members. They are kept between moves, because allocating them costs as much as a
+    /// move.
     pub(super) fn take_rows(&mut self) -> Vec<Vec<T>> {
         std::mem::take(&mut self.rows)
     }
@@ -305,7 +306,7 @@ impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
         self.rows = rows;
     }
 
-    /// Returns the positions at which the lines of a region begin.
+    /// Returns the start positions of the lines of a region.
     fn lines_of(&self, region: &Region) -> impl Iterator<Item = usize> + use<T, N> {
         let (Region { start, len }, steps) = (*region, self.steps());
         (start[0]..start[0] + len[0]).flat_map(move |first| {

@@ -1,10 +1,10 @@
-//! The layout of arrays against arithmetic: owners, places in parts, grids, and what is refused.
+//! The layout of arrays against plain arithmetic: owners, positions in parts, grids, and refusals.
 
 use super::layout::{ArrayLayout, Blocks, Divisor};
 use super::{ArrayError, Distribution};
 use crate::Random;
 
-/// A distribution of one axis, by chance.
+/// Returns a random distribution of one axis.
 fn distribution(random: &mut Random) -> Distribution {
     match random.below(4) {
         0 => Distribution::Whole,

@@ -1,12 +1,12 @@
 //! Clocks and voltages of the cores of a modelled chip, from inside a program.
 //!
-//! On a chip whose clocks can be divided ([`ModelledChip`](crate::ModelledChip) `scc`: 1,600 MHz by 2 to 16) a program
+//! On a chip with clock dividers ([`ModelledChip`](crate::ModelledChip) `scc`: 1,600 MHz divided by 2 to 16) a program
 //! can trade time for energy while it runs. The rules are those of RCCE, the library of the SCC: cores that share a
-//! supply (eight on the SCC) are asked for together, by the first place of them; the chip has one controller of
-//! voltages, which takes milliseconds for each change. A program's results never depend on it.
+//! voltage supply (eight on the SCC) change together, at the request of their first place; the chip has one voltage
+//! controller, which takes milliseconds for each change. Results of a program never depend on it.
 //!
-//! *On a real machine nothing here has any effect*: requests answer `Ok(None)` at once, and clocks stay with the
-//! operating system. How it is reckoned: `docs/chip/energy.md`.
+//! *On a real machine nothing here has any effect*: requests return `Ok(None)` at once, and the operating system keeps
+//! control of the clocks. `docs/chip/energy.md` describes the model.
 
 use super::GovernorPolicy;
 use super::work::stopwatch::Stopwatch;
@@ -24,11 +24,11 @@ pub use isles_transport_chip::{ClockChange, ClockError};
 const HALT_MAX: Duration = Duration::from_secs(3_600);
 
 thread_local! {
-    /// The chip whose places run in this thread, with the stopwatch of their code.
+    /// The stopwatch of the chip whose places run in this thread.
     static CHIP: RefCell<Option<Rc<Stopwatch>>> = const { RefCell::new(None) };
 }
 
-/// While it lives, the places of this thread are on the cores of a chip.
+/// While it exists, the places of this thread are on the cores of a chip.
 pub(crate) struct ChipScope(Option<Rc<Stopwatch>>);
 
 impl ChipScope {
@@ -43,12 +43,12 @@ impl Drop for ChipScope {
     }
 }
 
-/// Returns the chip's answer for the place that asks; `otherwise` if there is no chip.
+/// Calls `question` with the chip and the calling place; returns `otherwise` if there is no chip.
 pub(crate) fn ask<R>(otherwise: R, question: impl FnOnce(&ChipWorld, PlaceId) -> R) -> R {
     ask_for(otherwise, || PlaceId(here().index() as u32), question)
 }
 
-/// As [`ask`], for another place than the calling task's, or where no task runs.
+/// As [`ask`], for a place other than the calling task's, or outside of tasks.
 pub(super) fn ask_for<R>(
     otherwise: R,
     place: impl FnOnce() -> PlaceId,
@@ -58,16 +58,15 @@ pub(super) fn ask_for<R>(
     chip.map_or(otherwise, |chip| chip.ask(place(), question))
 }
 
-/// Asks that all cores which share the supply of this place run by another divider of their clock, at the lowest
-/// voltage that carries it.
+/// Sets the clock divider of all cores that share the supply of this place, with the lowest voltage that supports it.
 ///
-/// To slow down, the dividers change at once and the voltage falls when the controller is done; to speed up, the
-/// voltage rises first and the dividers follow. This place goes on when the controller takes the request; when all is
-/// done the answer says. `None`: nothing came of it, because another place is the first of this supply and only that
-/// one may ask, because a governor keeps a cap (`capped`), or because this is a real machine.
+/// To slow down, the dividers change at once and the voltage later; to speed up, the voltage rises first and the
+/// dividers follow. The call returns when the controller has accepted the request; the [`ClockChange`] says when the
+/// change is complete. `None` means that nothing changes: this place is not the first of its supply, a governor
+/// enforces a cap (`capped`), or this is a real machine.
 ///
 /// # Errors
-/// [`ClockError`]: nothing has changed.
+/// [`ClockError`]; nothing has changed.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -75,11 +74,11 @@ pub fn set_supply_divider(divider: u32) -> Result<Option<ClockChange>, ClockErro
     ask(Ok(None), |world, place| world.shift_supply(place, divider))
 }
 
-/// Asks for the lowest voltage of the supply of this place that is not below `volts`; clocks stay. As with
-/// [`set_supply_divider`], only the first place of a supply may ask, and `None` says that nothing came of it.
+/// Sets the supply of this place to the lowest voltage that is not below `volts`; clocks are unchanged. As with
+/// [`set_supply_divider`], only the first place of a supply may call it, and `None` means that nothing changes.
 ///
 /// # Errors
-/// [`ClockError`]: nothing has changed; with [`ClockError::ClocksTooFast`] divide clocks first.
+/// [`ClockError`]; nothing has changed. For [`ClockError::ClocksTooFast`], divide the clocks first.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -88,11 +87,11 @@ pub fn set_supply_voltage(volts: f64) -> Result<Option<ClockChange>, ClockError>
     ask(Ok(None), |world, place| world.set_supply_voltage(place, Microvolts(microvolts)))
 }
 
-/// Puts the run under another governor, from now on. The voltages that it begins with are changed one supply after the
-/// other; a cap holds when all of them are. False on a real machine, where nothing comes of it.
+/// Sets the governor of the run from now on. Its initial voltages are set one supply after the other, and a cap holds
+/// once all of them are set. Returns `false`, without effect, on a real machine.
 ///
 /// # Errors
-/// [`ClockError`]: the policy is not for this run, or a change of a supply is under way.
+/// [`ClockError`]: the policy is impossible for this run, or a supply is changing.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -100,12 +99,11 @@ pub fn set_governor(policy: GovernorPolicy) -> Result<bool, ClockError> {
     ask(Ok(false), |world, place| world.change_governor(place, policy).map(|()| true))
 }
 
-/// Puts the supply of this place alone under another governor, from now on; any of its places may ask. A cap is then
-/// one of the cores of that supply. False on a real machine, where nothing comes of it.
+/// Sets the governor of this place's supply only, from now on; any place of the supply may call it. A cap then applies
+/// to the cores of that supply. Returns `false`, without effect, on a real machine.
 ///
 /// # Errors
-/// [`ClockError`]: a governor governs the whole chip, the policy is not for this supply, or a change of it is under
-/// way.
+/// [`ClockError`]: the whole chip has a governor, the policy is impossible for this supply, or the supply is changing.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -113,8 +111,7 @@ pub fn set_supply_governor(policy: GovernorPolicy) -> Result<bool, ClockError> {
     ask(Ok(false), |world, place| world.change_supply_governor(place, policy).map(|()| true))
 }
 
-/// Returns the policy that chooses the rates of this place's supply now: its own governor, or that of the chip;
-/// `None` on a real machine.
+/// Returns the current policy for this place's supply: its own governor, or that of the chip; `None` on a real machine.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -122,7 +119,7 @@ pub fn supply_governor() -> Option<GovernorPolicy> {
     ask(None, |world, place| Some(world.supply_policy(place)))
 }
 
-/// Returns the policy that chooses the rates of the chip now; `None` on a real machine.
+/// Returns the current policy for the chip; `None` on a real machine.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -130,8 +127,7 @@ pub fn governor() -> Option<GovernorPolicy> {
     ask(None, |world, _| Some(world.policy()))
 }
 
-/// The number of the supply of this place's core, its rate in hertz and its voltage in volts, as far as the chip says;
-/// `None` on a real machine.
+/// Returns the number, clock rate and voltage of this place's supply; `None` on a real machine.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -147,19 +143,19 @@ pub fn supply() -> Option<SupplyReading> {
 /// Readings of the supply of a core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SupplyReading {
-    /// Its number: cores with the same one change together.
+    /// Number of the supply; its cores change together.
     pub number: u32,
-    /// The rate of the core.
+    /// Clock rate of the core in hertz.
     pub hertz: u64,
-    /// The voltage, if the chip says any.
+    /// Voltage in volts, if the chip file has voltages.
     pub volts: Option<f64>,
 }
 
-/// Asks for another divider of the clock of this place's tile, at once and at the present voltage. `None`: nothing
-/// came of it, because a governor keeps a cap, or because this is a real machine.
+/// Sets the clock divider of this place's tile, at once and at the present voltage. `None` means that nothing changes,
+/// because a governor enforces a cap or this is a real machine.
 ///
 /// # Errors
-/// [`ClockError`]: nothing has changed; with [`ClockError::VoltageTooLow`] ask for the supply instead.
+/// [`ClockError`]; nothing has changed. For [`ClockError::VoltageTooLow`], use [`set_supply_divider`] instead.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -167,8 +163,8 @@ pub fn set_tile_divider(divider: u32) -> Result<Option<ClockChange>, ClockError>
     ask(Ok(None), |world, place| world.divide_tile(place, divider))
 }
 
-/// Waits until no change of the supply of this place is under way. The place does nothing else meanwhile, as in RCCE:
-/// it does not even take in messages. Returns at once on a real machine.
+/// Waits until no change of this place's supply is in progress. As in RCCE, the place does nothing else meanwhile, not
+/// even handle messages. Returns at once on a real machine.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -176,11 +172,10 @@ pub fn wait_for_supply() {
     ask((), |world, place| world.await_supply(place));
 }
 
-/// Halts the core of this place for `limit`, at most an hour: it draws what a sleeping core draws, runs no task and
-/// takes in no message. Returns whether it did; on a real machine nothing happens, because a place that waits there
-/// sleeps anyway.
+/// Halts the core of this place for `limit`, at most an hour: it draws the power of a sleeping core, runs no task and
+/// handles no message. Returns `false`, without effect, on a real machine, where a waiting place sleeps anyway.
 ///
-/// A program that looks for a message between halts finds it up to `limit` late, and saves what polling draws.
+/// A program that checks for a message between halts finds it up to `limit` late, and saves the energy of polling.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -192,7 +187,8 @@ pub fn halt(limit: Duration) -> bool {
     })
 }
 
-/// Returns the divider of the clock of this place's core now; `None` if it cannot be divided, and on a real machine.
+/// Returns the current clock divider of this place's core; `None` if the clock cannot be divided, and on a real
+/// machine.
 ///
 /// # Panics
 /// On a chip, outside of a task.

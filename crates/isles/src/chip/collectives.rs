@@ -1,11 +1,10 @@
-//! The algorithms of team collectives on a modelled chip: as they were asked for by name, or as the model says is
-//! best.
+//! The algorithms of team collectives on a modelled chip: chosen by name, or as the model predicts to be fastest.
 //!
-//! The model is asked by trying: the first broadcast of a length to a number of members is played on such a chip
-//! with the same protocol configuration, once for each tree and chunk, before it is done; the shortest is used from
-//! then on. Trials are runs of their own, so they change nothing of the run that asks. Members stand for the first
-//! places of the run, on the cores of those. Invariant: what is chosen depends on chip, protocol configuration,
-//! placement, number of members and length only, so that all members choose the same.
+//! Automatic choices come from trials: before the first broadcast of a length to a number of members, it is simulated
+//! on the same chip and protocol configuration, once for each tree and chunk; the fastest is used from then on. Trials
+//! are runs of their own, so they do not change the actual run. The members of a trial are on the cores of the run's
+//! first places. Invariant: the choice depends only on chip, protocol configuration, placement, number of members and
+//! length, so all members choose the same.
 
 use super::drive::{all_locals, close_all, drive};
 use super::modelled::ModelledChip;
@@ -22,55 +21,55 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Bytes that a single value is held for.
+/// Assumed size of a single value in bytes.
 const VALUE_BYTES: usize = 32;
 
-/// The longest slice that is tried; longer ones go as that.
+/// Longest slice of a trial in bytes; longer ones use its result.
 const TRIED_BYTES_MAX: usize = 64 << 10;
 
-/// Chunks that are tried.
+/// Chunk sizes of the trials, in bytes.
 const CHUNKS: [usize; 3] = [512, 4 << 10, 32 << 10];
 
-/// Most members that are tried: a trial takes as long as what is tried. More go by the runtime's own rules.
+/// Maximum number of members of a trial, because a trial takes as long as the collective itself. Larger teams use the
+/// runtime's own rules.
 const TRIED_MEMBERS_MAX: usize = 256;
 
-/// Trees that are tried: in a fan of seven lies the best of OC-Bcast, as its authors found.
+/// Trees of the trials. The authors of OC-Bcast found a fan of seven to be best.
 const SHAPES: [Shape; 7] =
     [Shape::Binomial, Shape::Flat, Shape::Chain, Shape::Fan(2), Shape::Fan(3), Shape::Fan(7), Shape::Fan(16)];
 
-/// Most children of a member in a tree by name.
+/// Maximum number of children of a member in a tree chosen by name.
 const CHILDREN_MAX: u32 = 255;
 
 /// Broadcast algorithm of teams on a modelled chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Broadcast {
-    /// As the model says is best for the length and the number of members.
+    /// The fastest for the length and the number of members, by the model.
     #[default]
     Auto,
-    /// By this tree.
+    /// Down this tree.
     By(Shape),
-    /// A part of a slice to each member, and from there to all; a single value goes down a binomial tree.
+    /// A scatter of the slice, then an all-gather; a single value goes down a binomial tree.
     ScatterAllGather,
-    /// Down a tree of this many children each by interrupts, whatever the places on the way are doing; a single value
-    /// goes down that tree by messages. Only with the protocol `doorbell`, whose other messages have fewer lines
-    /// then.
+    /// Down a tree with this number of children, forwarded by interrupts even while places compute; a single value goes
+    /// down that tree by messages. Only with the protocol `doorbell`, whose other messages then have fewer lines.
     Asynchronous(u32),
 }
 
 /// Algorithm that reduces to one member of a team on a modelled chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reduce {
-    /// As the model says is best.
+    /// The fastest, by the model.
     #[default]
     Auto,
-    /// All give what they have to the root, which folds alone.
+    /// All members send to the root, which combines alone.
     Serial,
-    /// Members fold on the way, in a binomial tree.
+    /// Members combine along a binomial tree.
     Logarithmic,
 }
 
 impl Broadcast {
-    /// Returns the protocol of messages, with the relays that the broadcast needs.
+    /// Returns the configuration of `protocol` with the relays that the broadcast needs.
     pub(crate) fn protocol_config(self, protocol: Protocol) -> ProtocolConfig {
         let relays = if let Broadcast::Asynchronous(children) = self { Some(children) } else { None };
         ProtocolConfig { protocol, relays }
@@ -102,7 +101,7 @@ impl fmt::Display for Reduce {
 }
 
 impl Broadcast {
-    /// Reads the setting; `source` is where it was written.
+    /// Reads the setting from the flag or variable `source`.
     pub(crate) fn read(source: &str, value: &str) -> Result<Setting<Broadcast>, ConfigError> {
         let plain = [Broadcast::Auto, Broadcast::By(Shape::Flat), Broadcast::By(Shape::Binomial)];
         let plain = plain.into_iter().chain([Broadcast::By(Shape::Chain), Broadcast::ScatterAllGather]);
@@ -121,7 +120,7 @@ impl Broadcast {
 }
 
 impl Reduce {
-    /// Reads the setting; `source` is where it was written.
+    /// Reads the setting from the flag or variable `source`.
     pub(crate) fn read(source: &str, value: &str) -> Result<Reduce, ConfigError> {
         let all = [Reduce::Auto, Reduce::Serial, Reduce::Logarithmic];
         let found = all.into_iter().find(|one| one.to_string() == value);
@@ -130,7 +129,7 @@ impl Reduce {
 }
 
 impl ModelledChip {
-    /// Checks that broadcasts can use the chosen algorithm among `places` places.
+    /// Checks that broadcasts among `places` places can use the chosen algorithm.
     pub(crate) fn check_broadcast(
         self,
         broadcast: &Setting<Broadcast>,
@@ -155,7 +154,7 @@ impl ModelledChip {
 /// Known choices, by number of members and length.
 type ChoiceCache<T> = RefCell<OrderedMap<(usize, usize), T>>;
 
-/// Setting of a run that its trials share.
+/// Settings of a run that its trials share.
 #[derive(Clone)]
 pub(crate) struct TrialContext {
     pub(crate) chip: ModelledChip,
@@ -164,44 +163,47 @@ pub(crate) struct TrialContext {
     pub(crate) placement: Placement,
 }
 
-/// Algorithms asked for, and choices the model has made so far.
+/// The chosen algorithms, and the cached results of trials.
 pub(crate) struct CollectiveChoice {
-    ground: TrialContext,
+    context: TrialContext,
     broadcast: Broadcast,
     reduce: Reduce,
     stopwatch: Rc<Stopwatch>,
-    spreads: ChoiceCache<BroadcastAlgorithm>,
+    broadcasts: ChoiceCache<BroadcastAlgorithm>,
     serial: ChoiceCache<bool>,
 }
 
 impl CollectiveChoice {
     pub(crate) fn new(
-        ground: TrialContext,
-        (broadcast, reduce): (Broadcast, Reduce),
+        context: TrialContext,
+        broadcast: Broadcast,
+        reduce: Reduce,
         stopwatch: &Rc<Stopwatch>,
     ) -> Rc<CollectiveChoice> {
         let stopwatch = Rc::clone(stopwatch);
         Rc::new(CollectiveChoice {
-            ground,
+            context,
             broadcast,
             reduce,
             stopwatch,
-            spreads: ChoiceCache::default(),
+            broadcasts: ChoiceCache::default(),
             serial: ChoiceCache::default(),
         })
     }
 
-    /// Asks the model, unless it has answered before. Trials are not the program's code.
+    /// Returns the cached result, or runs a trial. The time of trials is not charged as code of the program.
     fn ask<T: Copy>(
         &self,
         known: &ChoiceCache<T>,
-        key: (usize, usize),
+        members: usize,
+        bytes: usize,
         answer: impl FnOnce(&Trial) -> T,
     ) -> T {
+        let key = (members, bytes);
         let before = known.borrow().get(key).copied();
         before.unwrap_or_else(|| {
             let place = PlaceId(here().index() as u32);
-            let trial = Trial { ground: self.ground.clone(), members: key.0, bytes: key.1 };
+            let trial = Trial { context: self.context.clone(), members, bytes };
             let answer = self.stopwatch.ask(place, |_, _| answer(&trial));
             known.borrow_mut().insert(key, answer);
             answer
@@ -209,7 +211,7 @@ impl CollectiveChoice {
     }
 }
 
-/// The length as which a length is tried: the power of two from it on.
+/// Returns the length of the trial for a length: the next power of two.
 fn class(bytes: Option<usize>) -> usize {
     bytes.unwrap_or(0).clamp(VALUE_BYTES, TRIED_BYTES_MAX).next_power_of_two()
 }
@@ -221,14 +223,14 @@ impl Collectives for CollectiveChoice {
             Broadcast::By(shape) if members > TRIED_MEMBERS_MAX => {
                 Some(BroadcastAlgorithm::Tree { shape, chunk_bytes: CHUNKS[1] })
             }
-            // The root says it to all at once, and the chip has the tree.
+            // The root sends to all at once; the chip forwards along the tree.
             Broadcast::Asynchronous(children) => {
                 let shape = if bytes.is_some() { Shape::Flat } else { Shape::Fan(children) };
                 Some(BroadcastAlgorithm::Tree { shape, chunk_bytes: CHUNKS[0] })
             }
-            broadcast => {
-                Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(broadcast)))
-            }
+            broadcast => Some(
+                self.ask(&self.broadcasts, members, class(bytes), |trial| trial.best_broadcast(broadcast)),
+            ),
         }
     }
 
@@ -237,24 +239,24 @@ impl Collectives for CollectiveChoice {
             Reduce::Serial => true,
             Reduce::Logarithmic => false,
             Reduce::Auto if !(3..=TRIED_MEMBERS_MAX).contains(&members) => false,
-            Reduce::Auto => self.ask(&self.serial, (members, class(bytes)), Trial::is_serial_shorter),
+            Reduce::Auto => self.ask(&self.serial, members, class(bytes), Trial::is_serial_shorter),
         }
     }
 
-    /// Each place has a core of its own, so a first member that serves all others takes longest.
+    /// Each place has a core of its own, so a barrier in which the first member serves all others would be slowest.
     fn disseminates_barriers(&self) -> bool {
         true
     }
 }
 
-/// Trial of collectives of one length, among `members` cores.
+/// A trial of collectives of one length among `members` cores.
 struct Trial {
-    ground: TrialContext,
+    context: TrialContext,
     members: usize,
     bytes: usize,
 }
 
-/// Collectives of a trial.
+/// The fixed algorithms of a trial.
 #[derive(Clone, Copy)]
 struct Fixed(Option<BroadcastAlgorithm>, bool);
 
@@ -273,19 +275,19 @@ impl Collectives for Fixed {
 }
 
 impl Trial {
-    /// The shortest of what was asked for; the first of equals.
-    fn best_spread(&self, broadcast: Broadcast) -> BroadcastAlgorithm {
-        match self.spreads(broadcast)[..] {
+    /// Returns the fastest algorithm that `broadcast` allows; the first of equals.
+    fn best_broadcast(&self, broadcast: Broadcast) -> BroadcastAlgorithm {
+        match self.broadcasts(broadcast)[..] {
             [only] => only,
-            ref spreads => *spreads
+            ref broadcasts => *broadcasts
                 .iter()
                 .min_by_key(|spread| self.time(Fixed(Some(**spread), false), false))
                 .expect("there is a way"),
         }
     }
 
-    /// The ways that are compared.
-    fn spreads(&self, broadcast: Broadcast) -> Vec<BroadcastAlgorithm> {
+    /// Returns the algorithms to compare.
+    fn broadcasts(&self, broadcast: Broadcast) -> Vec<BroadcastAlgorithm> {
         match broadcast {
             Broadcast::Auto => {
                 let trees = SHAPES.into_iter().flat_map(|shape| self.trees(shape));
@@ -297,7 +299,8 @@ impl Trial {
         }
     }
 
-    /// A tree with each chunk that is tried. What is short goes in one piece, and what no chunk is shorter than.
+    /// Returns a tree with each chunk size shorter than the slice; a slice no longer than the smallest chunk goes in
+    /// one piece.
     fn trees(&self, shape: Shape) -> impl Iterator<Item = BroadcastAlgorithm> + use<> {
         let shorter = CHUNKS.into_iter().filter(|chunk| *chunk < self.bytes).count().max(1);
         CHUNKS
@@ -311,10 +314,10 @@ impl Trial {
         serial < logarithmic
     }
 
-    /// From the first member's beginning to the last member's end, on cores of their own; for ever if it cannot be.
+    /// Returns the time from the first member's start to the last member's end; [`Duration::MAX`] if the trial fails.
     fn time(&self, fixed: Fixed, is_reduction: bool) -> Duration {
         let (places, bytes) = (self.members as u32, self.bytes);
-        let TrialContext { chip, costs, protocol_config, placement } = &self.ground;
+        let TrialContext { chip, costs, protocol_config, placement } = &self.context;
         let Ok(core_map) = placement.core_map(chip.chip().topology(), places) else { return Duration::MAX };
         let world = ChipWorld::with_core_map(core_map, costs.clone(), *protocol_config, 0);
         let Ok(world) = world else { return Duration::MAX };
@@ -344,7 +347,7 @@ impl Trial {
             })
             .collect();
         let over = || roots.iter().all(MainTask::is_over).then_some(());
-        let all_ended = drive((&world, &stopwatch), &locals, None, over).is_some();
+        let all_ended = drive(&world, &stopwatch, &locals, None, over).is_some();
         close_all(&stopwatch, &locals);
         let good = all_ended && roots.iter().all(|root| matches!(root.take(), Some(Ok(()))));
         let (first, last) = span.get();
@@ -359,9 +362,9 @@ mod tests {
     fn trial(members: usize, bytes: usize) -> Trial {
         let chip = ModelledChip::new("scc").unwrap();
         let protocol_config = Protocol::Doorbell.into();
-        let ground =
+        let context =
             TrialContext { chip, costs: chip.costs().clone(), protocol_config, placement: Placement::Linear };
-        Trial { ground, members, bytes }
+        Trial { context, members, bytes }
     }
 
     #[test]
@@ -392,10 +395,10 @@ mod tests {
         for (members, bytes) in [(2, 64), (12, 64), (12, 4_096)] {
             let trial = trial(members, bytes);
             let time = |spread| trial.time(Fixed(Some(spread), false), false);
-            let best = time(trial.best_spread(Broadcast::Auto));
+            let best = time(trial.best_broadcast(Broadcast::Auto));
             assert!(best > Duration::ZERO && best < Duration::MAX);
             for way in SHAPES.map(Broadcast::By).into_iter().chain([Broadcast::ScatterAllGather]) {
-                let named = time(trial.best_spread(way));
+                let named = time(trial.best_broadcast(way));
                 assert!(best <= named && named < Duration::MAX, "{way}: {named:?}, chosen {best:?}");
             }
         }
@@ -405,7 +408,7 @@ mod tests {
     fn a_flat_tree_of_many_members_takes_longer_than_a_binomial_one() {
         let trial = trial(24, 64);
         let [flat, binomial] = [Shape::Flat, Shape::Binomial]
-            .map(|shape| trial.time(Fixed(Some(trial.best_spread(Broadcast::By(shape))), false), false));
+            .map(|shape| trial.time(Fixed(Some(trial.best_broadcast(Broadcast::By(shape))), false), false));
         assert!(flat > binomial, "{flat:?} {binomial:?}");
     }
 
@@ -413,9 +416,9 @@ mod tests {
     fn trials_are_on_the_cores_of_the_run() {
         let near = trial(4, 64);
         let mut far = trial(4, 64);
-        far.ground.placement = "0,10,36,47".parse().unwrap();
+        far.context.placement = "0,10,36,47".parse().unwrap();
         let [near, far] = [near, far].map(|trial| {
-            let spread = trial.best_spread(Broadcast::By(Shape::Flat));
+            let spread = trial.best_broadcast(Broadcast::By(Shape::Flat));
             trial.time(Fixed(Some(spread), false), false)
         });
         assert!(near < far && far < Duration::MAX, "{near:?} {far:?}");

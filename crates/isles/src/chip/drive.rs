@@ -1,8 +1,8 @@
-//! Gives the places on a modelled chip their turns, in one thread.
+//! Steps the places on a modelled chip, in one thread.
 //!
-//! The next turn is that of the place whose core's clock is least; the world of `isles_transport_chip` says which that
-//! is. Runs and the trials of collectives are driven alike. Invariant: a place has one turn at a time, and the
-//! stopwatch runs during turns only.
+//! The place whose core's clock is least has the next turn; the world of `isles_transport_chip` determines it. Runs and
+//! trials of collectives are driven alike. Invariant: a place has one turn at a time, and the stopwatch runs only
+//! during turns.
 
 use super::interrupts;
 use super::observe::ChipObservation;
@@ -14,15 +14,15 @@ use isles_transport::PlaceId;
 use isles_transport_chip::{ChipWorld, TurnOutcome};
 use std::rc::Rc;
 
-/// Turns that [`drain_messages`] gives at most.
+/// Maximum number of turns of [`drain_messages`].
 const ATTENDED_MAX: usize = 100_000;
 
-/// The places of a world, with the stopwatch of their code.
+/// Makes the places of a world, with the stopwatch of their code.
 pub(crate) fn all_locals(stopwatch: &Rc<Stopwatch>, places: u32) -> Vec<Rc<Local>> {
     (0..places).map(|place| local(stopwatch, PlaceId(place))).collect()
 }
 
-/// Lets all places drop what they hold, which the chip does not see any more.
+/// Makes all places drop their values; the chip no longer models that.
 pub(crate) fn close_all(stopwatch: &Stopwatch, locals: &[Rc<Local>]) {
     stopwatch.close();
     for local in locals {
@@ -38,8 +38,7 @@ fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
     local
 }
 
-/// Lets all places take in what is still on its way to them, and run no task; for messages of collectives that are
-/// over.
+/// Lets all places handle messages in flight without running tasks, for messages of finished collectives.
 pub(crate) fn drain_messages(world: &ChipWorld, locals: &[Rc<Local>]) {
     for _ in 0..ATTENDED_MAX {
         let Some(place) = world.next() else { return };
@@ -52,9 +51,10 @@ pub(crate) fn drain_messages(world: &ChipWorld, locals: &[Rc<Local>]) {
     }
 }
 
-/// Gives turns until `over` has a result; `None` if nothing will ever happen again, or the run has left its tape.
+/// Gives turns until `over` returns a result; `None` if the run stalls or departs from its tape.
 pub(crate) fn drive<R>(
-    (world, stopwatch): (&ChipWorld, &Stopwatch),
+    world: &ChipWorld,
+    stopwatch: &Stopwatch,
     locals: &[Rc<Local>],
     observation: Option<&ChipObservation>,
     mut over: impl FnMut() -> Option<R>,

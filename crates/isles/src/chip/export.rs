@@ -1,8 +1,7 @@
-//! The files that a run on a modelled chip writes: the check that the run has them, and the writing.
+//! The output files of a run on a modelled chip: checked before the run, written after it.
 //!
-//! The formats are those of `isles_transport_chip::export` and `isles_chip::draw`; here are the check before a run
-//! begins and the files after it. Invariant: a file has its name only when all of it is there, also a trace, which is
-//! written while the run goes on.
+//! The formats are in `isles_transport_chip::export` and `isles_chip::draw`. Invariant: a file gets its name only when
+//! it is complete, even a trace, which is written during the run.
 
 use super::modelled::ModelledChip;
 use super::settings::ChipSettings;
@@ -25,10 +24,10 @@ use std::io;
 use std::io::BufWriter;
 use std::time::Duration;
 
-/// Most places of a traced run: what is on its way is known for each pair of places.
+/// Maximum number of places of a traced run, because a trace keeps the messages in flight for each pair of places.
 const TRACED_PLACES_MAX: u32 = 1_024;
 
-/// Checks that `one` can be had of a run of `launch` on `chip`.
+/// Checks that a run of `launch` on `chip` can produce the output `one`.
 pub(super) fn check(chip: ModelledChip, launch: &Launch, one: &ExportRequest) -> Result<(), ConfigError> {
     let (machine, has_power) = (chip.machine(), !chip.chip().power_models().is_empty());
     let allowed = match one.export {
@@ -51,7 +50,7 @@ pub(super) fn check(chip: ModelledChip, launch: &Launch, one: &ExportRequest) ->
     Err(one.refusal(allowed))
 }
 
-/// Begins to record what the exports of `launch` need; returns the trace that is begun.
+/// Starts the recording that the outputs of `launch` need; returns the draft of a trace.
 pub(crate) fn begin(
     launch: &Launch,
     chip: ModelledChip,
@@ -89,7 +88,7 @@ pub(crate) fn begin(
     Ok(begun)
 }
 
-/// Record of a run that has ended.
+/// Results of a run that has ended.
 pub(crate) struct ChipRun {
     pub(crate) report: Report,
     pub(crate) regions: Vec<RegionFacts>,
@@ -101,11 +100,12 @@ pub(crate) struct ChipRun {
 }
 
 impl ChipRun {
-    /// Ends the trace of `world`, which `draft` makes whole, and takes what else there is.
+    /// Ends the trace of `world`, gives its file `draft` the final name, and collects the other results.
     pub(crate) fn end(
         world: &ChipWorld,
         draft: Option<AtomicFile>,
-        (code, measurements): (HostCode, Measurements),
+        code: HostCode,
+        measurements: Measurements,
         regions: &[MeasuredRegion],
     ) -> ChipRun {
         let report = world.report();
@@ -120,15 +120,11 @@ impl ChipRun {
         }
     }
 
-    /// Writes all exports of `launch`; returns what could not be written, which keeps nothing else from it.
-    pub(crate) fn write(
-        mut self,
-        launch: &Launch,
-        (chip, host): (ModelledChip, Duration),
-    ) -> Vec<WriteError> {
+    /// Writes all outputs of `launch`, and returns the errors of those that failed.
+    pub(crate) fn write(mut self, launch: &Launch, chip: ModelledChip, host: Duration) -> Vec<WriteError> {
         if let Some(kept) = &launch.summary {
-            // A second run leaves that of the first.
-            let _ = kept.set(self.summary(launch, (chip, host)));
+            // A second run does not replace the summary of the first.
+            let _ = kept.set(self.summary(launch, chip, host));
         }
         let mut unwritten = Vec::new();
         for one in &launch.exports {
@@ -144,7 +140,7 @@ impl ChipRun {
                         .and_then(|tape| destination.write(|out| out.write_all(&tape)).map(drop))
                 }
                 _ => self
-                    .text(one, launch, (chip, host))
+                    .text(one, launch, chip, host)
                     .and_then(|text| one.destination().write(|out| out.write_all(text.as_bytes())).map(drop)),
             };
             unwritten.extend(result.err());
@@ -156,11 +152,12 @@ impl ChipRun {
         &self,
         one: &ExportRequest,
         launch: &Launch,
-        (chip, host): (ModelledChip, Duration),
+        chip: ModelledChip,
+        host: Duration,
     ) -> Result<String, WriteError> {
         let (model, report) = (chip.chip(), &self.report);
         Ok(match one.export {
-            Export::Summary => self.summary(launch, (chip, host)),
+            Export::Summary => self.summary(launch, chip, host),
             Export::Links => export::links(model.topology(), &self.links),
             Export::Traffic => export::traffic(&self.flows),
             Export::Folded => export::folded(chip.machine(), model.topology(), report),
@@ -177,7 +174,7 @@ impl ChipRun {
         })
     }
 
-    fn summary(&self, launch: &Launch, (chip, host): (ModelledChip, Duration)) -> String {
+    fn summary(&self, launch: &Launch, chip: ModelledChip, host: Duration) -> String {
         let HostCode { total: host_code, uncharged: host_uncharged } = self.code;
         let facts = RunFacts {
             chip: chip.chip(),
@@ -215,7 +212,7 @@ impl ChipRun {
         draw::heat(chip.chip(), &caption, &links, &tiles)
     }
 
-    /// Returns the share of the run for which the cores of `tile` were busy; a core without a place never was.
+    /// Returns the fraction of the run in which the cores of `tile` were busy; a core without a place counts as idle.
     fn tile_heat(&self, chip: ModelledChip, tile: TileId) -> TileHeat {
         let (topology, report) = (chip.chip().topology(), &self.report);
         let whole = (report.time.0 as f64).max(1.0);
@@ -238,7 +235,7 @@ impl ChipRun {
     }
 }
 
-/// Returns the time and costs of the run while a place was in a region.
+/// Returns the time and energy of the run while a place was in a region.
 fn facts_of(region: &MeasuredRegion, report: &Report) -> RegionFacts {
     let time = |time: Duration| {
         Picoseconds(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1_000))
@@ -256,7 +253,7 @@ fn facts_of(region: &MeasuredRegion, report: &Report) -> RegionFacts {
     }
 }
 
-/// Milliseconds, to which runs compare at a glance; seconds if they are many.
+/// Formats a predicted time in milliseconds, which makes runs easy to compare; from ten seconds on in seconds.
 pub(super) fn predicted(time: Picoseconds) -> String {
     let seconds = time.0 as f64 / PICOSECONDS_PER_SECOND as f64;
     if seconds < 10.0 { format!("{:.3} ms", seconds * 1e3) } else { format!("{seconds:.3} s") }

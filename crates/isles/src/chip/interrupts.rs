@@ -1,8 +1,8 @@
 //! Interrupts between the cores of a modelled chip, from inside a program.
 //!
-//! The SCC has a controller through which a core interrupts up to 32 others by one instruction: it writes a mask of
-//! targets into a register. A receiver reads from another who has called it. [`raise`] is that request, and [`handle`]
-//! says what a place does when it is called.
+//! The SCC has a controller through which a core interrupts up to 32 others at once, by writing a mask of targets into
+//! a register; a receiver reads the sources from another register. [`raise`] makes such a request, and [`handle`] sets
+//! a place's handler.
 //!
 //! ```
 //! use isles::prelude::*;
@@ -23,8 +23,8 @@
 //! }
 //! ```
 //!
-//! A handler is run between two steps of its place. A task that computes is not broken off: the model counts a step as
-//! one piece. There are no interrupts on a real machine. What they cost: `docs/chip/interrupts.md`.
+//! A handler runs between two steps of its place; it does not interrupt a task that computes, because a step is
+//! indivisible in the model. There are no interrupts on a real machine. `docs/chip/interrupts.md` has their costs.
 
 use super::clocks::{ask, ask_for};
 use crate::{Place, here};
@@ -35,7 +35,7 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-/// Action of a place when it is interrupted.
+/// The handler of a place.
 type Action = Rc<RefCell<dyn FnMut(Place)>>;
 
 thread_local! {
@@ -43,16 +43,16 @@ thread_local! {
     static HANDLERS: RefCell<OrderedMap<PlaceId, Action>> = const { RefCell::new(OrderedMap::new()) };
 }
 
-/// A place takes interrupts while this lives; see [`handle`].
+/// Guard of an interrupt handler: the place takes interrupts while it exists; see [`handle`].
 #[must_use = "the place takes interrupts until this is dropped"]
 pub struct InterruptHandler {
     place: PlaceId,
-    /// It belongs to its place.
+    /// Not `Send`: the guard belongs to its place.
     _stays: PhantomData<Rc<()>>,
 }
 
 impl InterruptHandler {
-    /// Sets whether interrupts wait at the controller instead of calling the handler. None is lost.
+    /// Masks or unmasks interrupts. Masked interrupts wait at the controller; none is lost.
     ///
     /// # Panics
     /// Outside of a task.
@@ -72,14 +72,15 @@ impl Drop for InterruptHandler {
     }
 }
 
-/// Lets `action` be called with the source of each interrupt of this place, until what is returned is dropped. What has
-/// arrived before is handled first.
+/// Sets `action` as the handler of this place, called with the source of each interrupt, until the returned guard is
+/// dropped. Interrupts that have arrived before are handled first.
 ///
-/// The action runs between two steps of the place and cannot wait: it changes a [`Monitor`](crate::Monitor), on which
-/// tasks wait, or raises an interrupt itself. `None` on a real machine, and on a chip without an interrupt controller.
+/// The action runs between two steps of the place and cannot wait; typically it changes a [`Monitor`](crate::Monitor)
+/// on which tasks wait, or raises an interrupt itself. Returns `None` on a real machine, and on a chip without an
+/// interrupt controller.
 ///
 /// # Panics
-/// Outside of a task, and if the place has a handler.
+/// Outside of a task, or if the place already has a handler.
 #[track_caller]
 pub fn handle(action: impl FnMut(Place) + 'static) -> Option<InterruptHandler> {
     let place = ask(None, |world, place| {
@@ -91,11 +92,11 @@ pub fn handle(action: impl FnMut(Place) + 'static) -> Option<InterruptHandler> {
     Some(InterruptHandler { place, _stays: PhantomData })
 }
 
-/// Interrupts these places; returns whether this machine has interrupts. One request names as many of them as the
-/// controller's mask has bits, 32 on the SCC.
+/// Interrupts `targets`; returns `false`, without effect, if this machine has no interrupts. One request covers as many
+/// targets as the controller's mask has bits, 32 on the SCC.
 ///
-/// An interrupt says who raised it and nothing else. Each is taken once by its target, in the order of their arrival;
-/// one for a place without a handler waits for it.
+/// An interrupt carries only its source. Each is handled once by its target, in the order of arrival; one for a place
+/// without a handler waits for a handler.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -104,7 +105,7 @@ pub fn raise(targets: &[Place]) -> bool {
     ask(false, |world, place| world.raise(place, &targets).is_ok())
 }
 
-/// Calls the handler of `place`, which is entered, for all interrupts that have arrived; one after the other.
+/// Calls the handler of `place`, which is the entered place, for each interrupt that has arrived.
 pub(super) fn dispatch(world: &ChipWorld, place: PlaceId) {
     let Some(action) = HANDLERS.with_borrow(|handlers| handlers.get(place).cloned()) else { return };
     while let Some(source) = world.take_interrupt(place) {

@@ -1,7 +1,7 @@
-//! Launches on modelled chips: the settings of a program, and the report and the files of a run that has ended.
+//! Launches on modelled chips: settings, runs, and the report and files of a run that has ended.
 //!
-//! The turns of places are in `drive`. Invariant: all that a run on a chip prints goes to standard error, so that the
-//! program's own output is that of any other machine.
+//! `drive` steps the places. Invariant: text that a run on a chip adds goes to standard error, so the program's own
+//! output is the same as on any other machine.
 
 use super::clocks::ChipScope;
 use super::collectives::{Broadcast, CollectiveChoice, Reduce, TrialContext};
@@ -37,26 +37,26 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 impl Launch {
-    /// Sets the protocol by which messages cross a modelled chip; ignored on other machines.
+    /// Sets the message protocol on a modelled chip; ignored on other machines.
     pub fn protocol(mut self, protocol: Protocol) -> Launch {
         self.chip.protocol = Setting::new("the protocol", Some(protocol));
         self
     }
 
-    /// Sets which place runs on which core of a modelled chip; ignored on other machines. The run checks at its start
-    /// that the chip has these cores, and enough of them.
+    /// Sets the placement of places on the cores of a modelled chip; ignored on other machines. The run checks at its
+    /// start that the chip has these cores, and enough of them.
     pub fn placement(mut self, placement: Placement) -> Launch {
         self.chip.placement = Setting::new("the placement", placement);
         self
     }
 
-    /// Sets the policy that chooses the rates of the cores of a modelled chip; ignored on other machines.
+    /// Sets the governor of the clocks of a modelled chip; ignored on other machines.
     pub fn governor(mut self, policy: Policy) -> Launch {
         self.chip.governor = Setting::new("the governor", policy);
         self
     }
 
-    /// Sets how places idle on a modelled chip while they wait for messages; ignored on other machines.
+    /// Sets how waiting places idle on a modelled chip; ignored on other machines.
     pub fn rest(mut self, rest: IdlePolicy) -> Launch {
         self.chip.rest = rest;
         self
@@ -74,7 +74,8 @@ impl Launch {
         self
     }
 
-    /// Sets how many lines of each message buffer of a modelled chip are kept for windows; ignored on other machines.
+    /// Sets the number of lines of each message buffer reserved for windows on a modelled chip; ignored on other
+    /// machines.
     pub fn window_lines(mut self, lines: u32) -> Launch {
         self.chip.window_lines = Setting::new("the window-lines", lines);
         self
@@ -85,7 +86,7 @@ impl Launch {
         &self.chip.placement.value
     }
 
-    /// Returns the policy that will choose the rates of the cores of a modelled chip.
+    /// Returns the governor of the clocks of a modelled chip.
     pub fn chosen_governor(&self) -> Policy {
         self.chip.governor.value
     }
@@ -95,11 +96,11 @@ impl Launch {
         &self.chip.work.value
     }
 
-    /// Checks that the tape that the run is to play is one of this program, its arguments and these settings.
-    /// [`Launch::run`] does so, too; this is for who has much to do before.
+    /// Checks that a tape to be played matches this program, its arguments and these settings. [`Launch::run`] does
+    /// this too; call it earlier to fail before long preparations.
     ///
     /// # Errors
-    /// It is not.
+    /// The tape cannot be read, or does not match.
     pub fn check_tape(&self) -> std::result::Result<(), ConfigError> {
         match self.machine {
             Machine::Chip(chip) => work::find_tape(self, chip).map(drop),
@@ -107,12 +108,12 @@ impl Launch {
         }
     }
 
-    /// As [`Launch::run`] on the machine that is `chip`, whatever machine was chosen; returns what the chip did instead
-    /// of printing it. Warnings are printed.
+    /// As [`Launch::run`], on `chip` instead of the chosen machine; returns the report of the chip instead of printing
+    /// the prediction. Warnings are printed.
     ///
     /// # Errors
-    /// [`LaunchError`]: the chip has no such number of cores, or a file cannot be written; then only what the chip did
-    /// is not in it.
+    /// [`LaunchError`]: the chip has too few cores, or a file cannot be written; [`LaunchError::Output`] lacks the
+    /// chip's report.
     pub fn run_on_chip<M, F>(
         &self,
         chip: ModelledChip,
@@ -125,28 +126,28 @@ impl Launch {
     {
         let mut unwritten = Vec::new();
         let main: Main<'_> = Box::new(|| future_of(main, TaskOutcome::into_result));
-        let (result, report, modelled) = self.model(chip, main, &mut unwritten, |_, _, _| ())?;
+        let (result, report, modelled) = self.model(chip, main, &mut unwritten, |_, _, _, _| ())?;
         match unwritten.is_empty() {
             true => Ok((result, report, modelled)),
             false => Err(LaunchError::Output { unwritten, ended: Box::new((result, report)) }),
         }
     }
 
-    /// Runs on a modelled chip; `print_prediction` gets what the chip and the places did and how long it took. What
-    /// cannot be written is added to `unwritten`.
+    /// Runs on a modelled chip and calls `print_prediction` with the reports and the time taken on the host. Failed
+    /// outputs are added to `unwritten`.
     fn model(
         &self,
         chip: ModelledChip,
         main: Main<'_>,
         unwritten: &mut Vec<WriteError>,
-        print_prediction: impl FnOnce((&ChipReport, &[RegionFacts]), &RunReport, Duration),
+        print_prediction: impl FnOnce(&ChipReport, &[RegionFacts], &RunReport, Duration),
     ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError> {
         output::check(self, Machine::Chip(chip))?;
         let started = Instant::now();
         let (result, report, ended) = run(self, chip, main)?;
         let host = started.elapsed();
         let modelled = ended.report.clone();
-        print_prediction((&modelled, &ended.regions), &report, host);
+        print_prediction(&modelled, &ended.regions, &report, host);
         if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
             let reads = if stale.number == 1 { "read" } else { "reads" };
             let first = stale.first.first().map(|read| read.describe("place")).unwrap_or_default();
@@ -165,15 +166,16 @@ impl Launch {
         if let Some(warning) = work::warning(ended.code) {
             notice(warning);
         }
-        unwritten.extend(ended.write(self, (chip, host)));
+        unwritten.extend(ended.write(self, chip, host));
         Ok((result, report, modelled))
     }
 
-    /// Prints the prediction to standard error, as one line, or with all figures if the report `chip` is wanted.
+    /// Prints the prediction to standard error: one line, or all figures if the report `chip` is requested.
     fn print_prediction(
         &self,
         chip: ModelledChip,
-        (modelled, regions): (&ChipReport, &[RegionFacts]),
+        modelled: &ChipReport,
+        regions: &[RegionFacts],
         report: &RunReport,
         host: Duration,
     ) {
@@ -219,7 +221,7 @@ impl MachineDriver for ModelledChip {
         launch.chip.reads(*self).collect()
     }
 
-    /// Also tells what was predicted.
+    /// Also prints the prediction.
     fn run(
         &self,
         launch: &Launch,
@@ -227,13 +229,13 @@ impl MachineDriver for ModelledChip {
         main: Main<'_>,
         unwritten: &mut Vec<WriteError>,
     ) -> LaunchResult {
-        let print_prediction = |modelled: (&ChipReport, &[RegionFacts]), report: &RunReport, host| {
-            launch.print_prediction(*self, modelled, report, host);
+        let print_prediction = |modelled: &ChipReport, regions: &[RegionFacts], report: &RunReport, host| {
+            launch.print_prediction(*self, modelled, regions, report, host);
         };
         launch.model(*self, main, unwritten, print_prediction).map(|(result, report, _)| (result, report))
     }
 
-    /// Tells nothing and writes nothing.
+    /// Prints nothing and writes nothing.
     fn run_test(
         &self,
         launch: &Launch,
@@ -277,14 +279,14 @@ fn run(
     let draft = export::begin(launch, chip, &world)?;
     let _on_chip = ChipScope::of(&stopwatch);
     let locals = all_locals(&stopwatch, launch.places);
-    let ground = TrialContext { chip, costs, protocol_config, placement: settings.placement.value.clone() };
-    let chosen = CollectiveChoice::new(ground, (settings.broadcast.value, settings.reduce), &stopwatch);
+    let context = TrialContext { chip, costs, protocol_config, placement: settings.placement.value.clone() };
+    let chosen = CollectiveChoice::new(context, settings.broadcast.value, settings.reduce, &stopwatch);
     locals
         .iter()
         .for_each(|local| isles_services::set_collectives(local, Rc::clone(&chosen) as Rc<dyn Collectives>));
-    let observation = ChipObservation::begin(launch, chip, (&world, &locals))?;
+    let observation = ChipObservation::begin(launch, chip, &world, &locals)?;
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
-    let driven = drive((&world, &stopwatch), &locals, observation.as_ref(), || root.take());
+    let driven = drive(&world, &stopwatch, &locals, observation.as_ref(), || root.take());
     if let Some(observation) = &observation {
         observation.end(&world);
     }
@@ -292,7 +294,8 @@ fn run(
     let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
     let report = RunReport { places: locals.iter().map(|local| Some(local.report())).collect() };
     let regions = report.regions();
-    let ended = measured.map(|measured| ChipRun::end(&world, draft, measured, &regions));
+    let ended =
+        measured.map(|(code, measurements)| ChipRun::end(&world, draft, code, measurements, &regions));
     let result = result.and_then(|()| {
         if locals.iter().any(|local| isles_services::teams_may_be_apart(local)) {
             drain_messages(&world, &locals);
@@ -308,7 +311,7 @@ fn run(
     Ok((result, report, ended))
 }
 
-/// Says that places held more memory than a core has, by their own words; nothing if none did.
+/// Returns the warning that places held, as declared by `hold_memory`, more memory than a core has; `None` if none did.
 fn memory_warning(chip: ModelledChip, report: &RunReport) -> Option<String> {
     let Bytes(own) = chip.chip().memory().per_core?;
     let held =
@@ -327,7 +330,7 @@ fn memory_warning(chip: ModelledChip, report: &RunReport) -> Option<String> {
     ))
 }
 
-/// Says that the model had to guess whether steps walk through the same memory again.
+/// Returns the warning that the model had to assume that steps stream through the same memory again.
 fn region_warning(UndeclaredRegion { line, bytes }: UndeclaredRegion) -> String {
     format!(
         "warning: {}:{}: consecutive steps stream {bytes} bytes without a region, so the model finds all \
@@ -337,19 +340,19 @@ fn region_warning(UndeclaredRegion { line, bytes }: UndeclaredRegion) -> String 
     )
 }
 
-/// Bytes in MiB, with a digit after the point.
+/// Formats bytes in MiB with one decimal.
 fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
-/// Places in one line of [`by_place`].
+/// Number of places in one line of [`by_place`].
 const PLACES_IN_A_LINE: usize = 12;
 
-/// Places that [`by_place`] lists; of more it says the least and the most.
+/// Maximum number of places that [`by_place`] lists; for more it prints minimum and maximum.
 const PLACES_LISTED_MAX: usize = 48;
 
-/// Two rows of the report: the tasks that ended at each place, and the share of the predicted time for which each was
-/// busy.
+/// Returns two rows of the report: the tasks that ended at each place, and the fraction of the predicted time in which
+/// each was busy.
 ///
 /// A place is busy while it works, copies and handles messages, not while it polls, waits or sleeps.
 fn by_place(modelled: &ChipReport, report: &RunReport) -> String {
@@ -376,7 +379,7 @@ fn by_place(modelled: &ChipReport, report: &RunReport) -> String {
     row("tasks by place", "", 0, tasks.collect()) + &row("busy by place", " %", 1, busy.collect())
 }
 
-/// One line that says what a region would have taken.
+/// Returns the line with the prediction for a region.
 fn region_line(region: &MeasuredRegion, facts: &RegionFacts, modelled: &ChipReport) -> String {
     let model = modelled.energy.as_ref().and_then(|energy| energy.models.first());
     let energy = facts.energy.zip(model);
@@ -385,7 +388,7 @@ fn region_line(region: &MeasuredRegion, facts: &RegionFacts, modelled: &ChipRepo
     format!("{region}: {} predicted{}\n", predicted(facts.time), energy.unwrap_or_default())
 }
 
-/// One line that says what the chip would have taken.
+/// Returns the line with the prediction for the run.
 fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Duration) -> String {
     let (predicted, host) = (predicted(report.time), host.as_secs_f64());
     let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip, launch.places));

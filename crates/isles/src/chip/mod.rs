@@ -1,8 +1,7 @@
-//! Modelled chips: all of this crate that is of them only.
+//! Modelled chips: the part of this crate that concerns only them.
 //!
-//! Built with the feature `chip`. Other modules know of it the machine, as one of the table of `machine::driver`, and
-//! the settings. Invariant: no name of `isles_chip` or
-//! `isles_transport_chip` is used outside of this folder.
+//! Built with the feature `chip`. Other modules know only the machine, through the table of `machine::driver`, and the
+//! settings. Invariant: no name of `isles_chip` or `isles_transport_chip` is used outside of this folder.
 
 pub mod clocks;
 mod collectives;

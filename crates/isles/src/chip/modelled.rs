@@ -1,7 +1,7 @@
-//! A chip that places can run on: how it is found by the name of a machine, and what it can carry.
+//! A chip that places can run on: found by the name of a machine, with its limits.
 //!
-//! It knows chips and what is asked of them, and starts nothing. Invariant: a chip that is found has cores that can
-//! send messages, and is kept for the rest of the process.
+//! This module knows chips and their settings, and starts nothing. Invariant: a chip that is found can send messages,
+//! and is kept for the rest of the process.
 
 use crate::settings::{ConfigError, Setting};
 use isles_chip::energy::{PowerModel, VoltageTable};
@@ -17,26 +17,26 @@ use std::time::Duration;
 /// Prefix of the name of a machine that is a chip.
 const PREFIX: &str = "chip:";
 
-/// Places of a run that does not say how many, at most: a program that was not written for thousands would take long.
+/// Maximum default number of places: programs not written for thousands of places would take long.
 const UNASKED_PLACES_MAX: u32 = 256;
 
-/// A chip that places can run on; kept for the rest of the process.
+/// A modelled chip that places can run on; kept for the rest of the process.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelledChip {
-    /// `chip:` and the name.
+    /// Name of the machine: `chip:` and the name of the chip.
     machine: &'static str,
     costs: &'static Costs,
     chip: &'static Chip,
 }
 
-/// Number of places that can run on a chip by one protocol.
+/// Number of places that can run on a chip with one protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolRoom {
     /// The protocol.
     pub protocol: Protocol,
-    /// The most places; 0 if the chip does not carry it.
+    /// Maximum number of places; 0 if the chip does not support the protocol.
     pub places: u32,
-    /// Reason for the limit; `None` if a run can have no more places, or the chip has no more cores.
+    /// Reason for the limit; `None` if it is the limit of a run or the number of cores.
     pub limit: Option<String>,
 }
 
@@ -55,15 +55,15 @@ impl Hash for ModelledChip {
 }
 
 impl ModelledChip {
-    /// The chip `name`, for example `scc`, or of the chip file at the path `name`.
+    /// Finds the chip `name`, for example `scc`, or reads the chip file at the path `name`.
     ///
     /// # Errors
-    /// There is no such chip, its file has faults, or it has neither message buffers nor packets.
+    /// The chip does not exist, its file has errors, or it has neither message buffers nor packets.
     pub fn new(name: &str) -> std::result::Result<ModelledChip, ConfigError> {
         ModelledChip::of_machine("the machine", &format!("{PREFIX}{name}"))
     }
 
-    /// The chip of a machine's name, for example `chip:scc`; `source` is where it was written.
+    /// Finds the chip of a machine's name, for example `chip:scc`, set by the flag or variable `source`.
     ///
     /// # Errors
     /// As [`ModelledChip::new`].
@@ -92,11 +92,11 @@ impl ModelledChip {
         })
     }
 
-    /// The chip that the text of a chip file describes, for example one that was just made; the machine's name is
-    /// `chip:` and `name`. It stays for the rest of the process.
+    /// Parses the text of a chip file, for example a generated one; the machine is named `chip:` and `name`. The chip
+    /// is kept for the rest of the process.
     ///
     /// # Errors
-    /// The text has faults, or the chip has neither message buffers nor packets.
+    /// The text has errors, or the chip has neither message buffers nor packets.
     pub fn parse(name: &str, text: &str) -> std::result::Result<ModelledChip, ConfigError> {
         let refused = |allowed| ConfigError::new("the chip", name, allowed);
         let chip = Chip::parse(name, text).map_err(|faults| {
@@ -107,17 +107,17 @@ impl ModelledChip {
             .map_err(|lack| refused(format!("a chip that can send messages ({lack})")))
     }
 
-    /// Keeps a chip for the rest of the process; or why no place can run on it.
+    /// Leaks a chip for the rest of the process; the error says why no place can run on it.
     fn leaked(machine: &'static str, chip: Chip) -> std::result::Result<ModelledChip, String> {
         let costs = Costs::of(&chip).ok_or_else(|| Costs::lack(&chip))?;
         Ok(ModelledChip { machine, costs: Box::leak(Box::new(costs)), chip: Box::leak(Box::new(chip)) })
     }
 
-    /// Returns the number of places that can run on `chip`, and the protocol used: its own, or the first that carries
-    /// any.
+    /// Returns the number of places that can run on `chip`, with the protocol: its own, or the first that supports any
+    /// places.
     ///
     /// # Errors
-    /// None can; the text says what its file lacks.
+    /// No place can run; the text says what the chip file lacks.
     pub fn room(chip: &Chip) -> std::result::Result<(u32, Protocol), String> {
         let rooms = ModelledChip::rooms(chip)?;
         let own = rooms.first().and_then(|room| room.limit.clone()).unwrap_or_default();
@@ -125,10 +125,10 @@ impl ModelledChip {
         found.map(|room| (room.places, room.protocol)).ok_or(own)
     }
 
-    /// Returns the number of places that can run on `chip` by each protocol, its own first.
+    /// Returns the number of places that can run on `chip` with each protocol, its own first.
     ///
     /// # Errors
-    /// It carries no messages at all; the text says what its file lacks.
+    /// The chip cannot send messages; the text says what its file lacks.
     pub fn rooms(chip: &Chip) -> std::result::Result<Vec<ProtocolRoom>, String> {
         let costs = Costs::of(chip).ok_or_else(|| Costs::lack(chip))?;
         let own = costs.default_protocol();
@@ -143,32 +143,32 @@ impl ModelledChip {
         Ok([own].into_iter().chain(others).map(room).collect())
     }
 
-    /// The same chip with another preset of its clocks, for example `800/1600/1066`.
+    /// Returns the chip with another preset of its clocks, for example `800/1600/1066`.
     ///
     /// # Errors
-    /// The chip's file has none of that name, or one at which no message can be sent.
+    /// The chip file has no preset of that name, or no message can be sent with it.
     pub fn with_preset(self, name: &str) -> std::result::Result<ModelledChip, ConfigError> {
         self.choose_preset("the preset", name)
     }
 
-    /// The same chip with another of its power models as the one by which caps are kept and peaks are reckoned.
+    /// Returns the chip with another of its power models as the basis of caps and peaks.
     ///
     /// # Errors
-    /// The chip's file has none of that name.
+    /// The chip file has no power model of that name.
     pub fn with_power_model(self, name: &str) -> std::result::Result<ModelledChip, ConfigError> {
         self.choose_power_model("the power model", name)
     }
 
-    /// The same chip with another of its voltage tables: which voltage a rate needs, for all its power models.
+    /// Returns the chip with another of its voltage tables, for all its power models.
     ///
     /// # Errors
-    /// The chip's file has none of that name.
+    /// The chip file has no voltage table of that name.
     pub fn with_voltages(self, name: &str) -> std::result::Result<ModelledChip, ConfigError> {
         self.choose_voltages("the voltages", name)
     }
 
-    /// The same chip with other constants, as `KEY=VALUE; KEY=VALUE`; keys of presets are of `preset` if they do not
-    /// say which. `source` is where that was written.
+    /// Returns the chip with other constants, given as `KEY=VALUE; KEY=VALUE`; keys of presets apply to `preset` unless
+    /// they name one. `source` is the flag or variable.
     pub(crate) fn choose_constants(
         self,
         source: &str,
@@ -182,42 +182,43 @@ impl ModelledChip {
         })
     }
 
-    /// [`ModelledChip::with_voltages`]; `source` is where the name was written.
+    /// As [`ModelledChip::with_voltages`], set by the flag or variable `source`.
     pub(crate) fn choose_voltages(
         self,
         source: &str,
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let names = self.chip.voltages().iter().map(VoltageTable::name);
-        self.choose(self.chip.clone().with_voltages(name), (source, name), names)
+        self.choose(self.chip.clone().with_voltages(name), source, name, names)
     }
 
-    /// [`ModelledChip::with_preset`]; `source` is where the name was written.
+    /// As [`ModelledChip::with_preset`], set by the flag or variable `source`.
     pub(crate) fn choose_preset(
         self,
         source: &str,
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let names = self.chip.presets().iter().map(Preset::name);
-        self.choose(self.chip.clone().with_preset(name), (source, name), names)
+        self.choose(self.chip.clone().with_preset(name), source, name, names)
     }
 
-    /// [`ModelledChip::with_power_model`]; `source` is where the name was written.
+    /// As [`ModelledChip::with_power_model`], set by the flag or variable `source`.
     pub(crate) fn choose_power_model(
         self,
         source: &str,
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let names = self.chip.power_models().iter().map(PowerModel::name);
-        self.choose(self.chip.clone().with_power_model(name), (source, name), names)
+        self.choose(self.chip.clone().with_power_model(name), source, name, names)
     }
 
-    /// The chip that was `chosen` by a name out of its file, if there is one on which a message can be sent; else the
-    /// names that there are.
+    /// Returns the `chosen` variant of the chip, if it exists and can send messages; the error lists the available
+    /// names.
     fn choose<'a>(
         self,
         chosen: Option<Chip>,
-        (source, name): (&str, &str),
+        source: &str,
+        name: &str,
         names: impl Iterator<Item = &'a str>,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let chosen = chosen.and_then(|chip| ModelledChip::leaked(self.machine, chip).ok());
@@ -228,17 +229,17 @@ impl ModelledChip {
         })
     }
 
-    /// The name of the machine.
+    /// Returns the name of the machine.
     pub(crate) fn machine(self) -> &'static str {
         self.machine
     }
 
-    /// The chip file, unless the chip is one that has a name.
+    /// Returns the path of the chip file, or `None` for a built-in chip.
     pub(crate) fn file(self) -> Option<&'static str> {
         self.machine.strip_prefix(PREFIX).filter(|name| is_path(name))
     }
 
-    /// The chip itself, as its file and what was chosen of it say.
+    /// Returns the chip, with the chosen settings.
     pub fn chip(self) -> &'static Chip {
         self.chip
     }
@@ -248,15 +249,15 @@ impl ModelledChip {
         self.costs
     }
 
-    /// Returns the protocol between `places` places if none is set: the chip's own or, if that does not carry that
-    /// many, the first that does.
+    /// Returns the default protocol for `places` places: the chip's own, or the first other one that supports that
+    /// many.
     pub(crate) fn default_protocol(self, places: u32) -> Protocol {
         let own = self.costs.default_protocol();
         let fits = |protocol: &Protocol| self.costs.check_protocol(*protocol, places).is_ok();
         [own].into_iter().chain(Protocol::ALL).find(fits).unwrap_or(own)
     }
 
-    /// Returns the reason why messages between `places` places do not cross it by its own protocol, if they do not.
+    /// Returns the reason why the chip's own protocol does not support `places` places, if so.
     pub(crate) fn default_protocol_lack(self, places: u32) -> Option<String> {
         let own = self.costs.default_protocol();
         let lack = self.costs.check_protocol(own, places).err()?;
@@ -268,41 +269,40 @@ impl ModelledChip {
         self.costs.cores()
     }
 
-    /// The places of a run that does not say how many: as many as cores, but not thousands of them unasked.
+    /// Returns the default number of places of a run: one for each core, up to 256.
     pub fn places(self) -> u32 {
         self.places_on(&Placement::Linear)
     }
 
-    /// The same of a run whose places are put on cores in another way: as many as that has cores for.
+    /// As [`ModelledChip::places`], with the cores that `placement` can use.
     pub fn places_on(self, placement: &Placement) -> u32 {
         placement.places_max(self.chip.topology()).min(self.cores()).min(UNASKED_PLACES_MAX)
     }
 
-    /// The most places that can run on it, and why, for a sentence.
+    /// Returns the maximum number of places, with its reason for error texts.
     pub(super) fn most_places(self) -> (u32, String) {
         let most = self.cores().min(PLACES_MAX);
         let why = if most < self.cores() { "the limit of a run, below the cores" } else { "the cores" };
         (most, format!(", {why} of {}", self.machine))
     }
 
-    /// Returns the time of a message of `bytes` bytes from the first core to core `other` through `protocol`, without
-    /// a runtime: half of a ball's way there and back. The cores between wait.
+    /// Returns the time of a message of `bytes` bytes from the first core to core `other` with `protocol`, without a
+    /// runtime: half of a ping-pong's round trip. The cores between them wait.
     ///
     /// # Errors
-    /// The chip cannot carry the protocol, or has no such core.
+    /// The chip does not support the protocol, or has no such core.
     pub fn half_ping_pong(
         self,
         protocol: Protocol,
         other: u32,
         bytes: usize,
     ) -> std::result::Result<Duration, ConfigError> {
-        let (costs, ends) = (self.costs.clone(), (PlaceId(other), other + 1));
-        half_ping_pong(costs, protocol, ends, bytes)
+        half_ping_pong(self.costs.clone(), protocol, PlaceId(other), other + 1, bytes)
             .map_err(|error| ConfigError::new("the protocol", protocol.name(), error.to_string()))
     }
 
-    /// Checks that the chip carries a protocol among `places` places, with all lines for messages; `source` is where it
-    /// was written.
+    /// Checks that the chip supports a protocol for `places` places, with all lines used for messages; `source` is the
+    /// flag or variable.
     pub(crate) fn check_protocol(
         self,
         source: &str,
@@ -324,7 +324,7 @@ impl ModelledChip {
 }
 
 impl ModelledChip {
-    /// Puts `places` places on cores.
+    /// Assigns `places` places to cores.
     pub(crate) fn core_map(
         self,
         placement: &Setting<Placement>,
@@ -335,7 +335,7 @@ impl ModelledChip {
         core_map.map_err(|fault| ConfigError::new(source, &value.to_string(), fault.to_string()))
     }
 
-    /// Checks that a governor can be had with places on these cores.
+    /// Checks that a governor is possible with places on these cores.
     pub(crate) fn check_policy(
         self,
         governor: &Setting<Policy>,
@@ -347,7 +347,7 @@ impl ModelledChip {
     }
 }
 
-/// Returns the names of machines that are chips, for a refusal.
+/// Returns the names of machines that are chips, for error texts.
 fn names() -> String {
     let names = BUILT_IN.iter().map(|(name, _)| format!("{PREFIX}{name}"));
     format!("{}, {PREFIX}FILE.toml", names.collect::<Vec<_>>().join(", "))

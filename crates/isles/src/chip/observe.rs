@@ -1,7 +1,7 @@
-//! Observers of a run on a modelled chip: what only the chip knows of its cores and links.
+//! Observation of a run on a modelled chip: readings of its cores and links.
 //!
-//! The thread of the chip fills it in a few times a second of the host, between two turns. Invariant: it asks the world
-//! and changes nothing of it, so a run that is observed is the same run.
+//! The thread of the chip publishes them a few times per second of host time, between two turns. Invariant: the
+//! observation does not change the world, so an observed run is the same run.
 
 use super::modelled::ModelledChip;
 use crate::launch::{Launch, LaunchError};
@@ -16,32 +16,33 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Time of the host between two looks.
+/// Host time between two readings.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Turns between two looks at the clock of the host.
+/// Turns between two readings of the host's clock.
 const TURNS: u32 = 256;
 
-/// Observers of a run on a chip.
+/// The observation of a run on a chip.
 pub(crate) struct ChipObservation {
     observation: Observation,
     locals: Vec<Rc<Local>>,
     turns: Cell<u32>,
     last: Cell<Instant>,
     cores: Vec<CoreId>,
-    /// Energy that the chip had drawn at the last look; `None` if nothing is known of its power.
+    /// Energy drawn until the last reading; `None` if the chip has no power model.
     energy: Option<RefCell<EnergyReading>>,
 }
 
 impl ChipObservation {
-    /// Begins to observe the run, if that was asked for.
+    /// Starts observing the run, if requested.
     ///
     /// # Errors
     /// As [`Observation::begin`].
     pub(crate) fn begin(
         launch: &Launch,
         chip: ModelledChip,
-        (world, locals): (&ChipWorld, &[Rc<Local>]),
+        world: &ChipWorld,
+        locals: &[Rc<Local>],
     ) -> std::result::Result<Option<ChipObservation>, LaunchError> {
         let topology = chip.chip().topology();
         let cores = world.report().cores;
@@ -66,7 +67,7 @@ impl ChipObservation {
         }))
     }
 
-    /// A turn has ended.
+    /// Called after each turn; publishes a reading if one is due.
     #[inline]
     pub(crate) fn turn(&self, world: &ChipWorld) {
         self.turns.set(self.turns.get() + 1);
@@ -79,10 +80,10 @@ impl ChipObservation {
         }
     }
 
-    /// Tells the clock, voltage and energy of each core, and the loads of the links.
+    /// Publishes the clock, voltage and energy of each core, and the loads of the links.
     ///
-    /// The time told is the present of the chip, which no core will act before any more; of a run that is over it is
-    /// that of its report, the clock of the first place, and the energy goes to the latest clock, as there.
+    /// The published time is the present of the chip, before which no core will act any more. After the run it is the
+    /// clock of the first place, and the energy extends to the latest clock, as in the report.
     fn look(&self, world: &ChipWorld, is_over: bool) {
         let reading = self.energy.as_ref().map(|reading| {
             let mut reading = reading.borrow_mut();
@@ -106,23 +107,23 @@ impl ChipObservation {
         self.observation.head().model(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), &links);
     }
 
-    /// The run is over: what the chip does from now on is not of its time and energy.
+    /// Publishes the final reading at the end of the run.
     pub(crate) fn end(&self, world: &ChipWorld) {
         self.look(world, true);
     }
 
-    /// Ends the observation of a run that ended so.
+    /// Ends the observation of a run with this result.
     pub(crate) fn finish(self, result: &Result<()>) {
         self.observation.finish(result);
     }
 }
 
-/// An energy in whole nanojoules.
+/// Converts an energy to whole nanojoules.
 fn nanojoules(energy: Attojoules) -> u64 {
     u64::try_from(energy.0 / 1_000_000_000).unwrap_or(u64::MAX)
 }
 
-/// Returns the mesh of the tiles, if they are in rows.
+/// Returns the mesh of the tiles, if they form a flat mesh or torus.
 fn mesh_of(topology: &Topology, name: &str) -> Option<MeshDescription> {
     let [columns, rows, levels] = topology.extent();
     let is_flat = matches!(topology.shape(), Shape::Mesh | Shape::Torus) && levels == 1;

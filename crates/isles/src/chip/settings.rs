@@ -1,7 +1,7 @@
-//! The user's settings for runs on modelled chips: how they are read, and whether they go with a machine.
+//! The user's settings for runs on modelled chips: reading them, and checking them against a machine.
 //!
-//! It knows words and where they were written; what a chip can do, [`ModelledChip`] says. Invariant: what is refused is
-//! named by the flag or variable that said so.
+//! It knows values and their sources; [`ModelledChip`] knows the limits of a chip. Invariant: an error names the flag
+//! or variable that set the value.
 
 use super::collectives::{Broadcast, Reduce};
 use super::modelled::ModelledChip;
@@ -17,26 +17,26 @@ use isles_transport_chip::{CoreMap, Costs, IdlePolicy, Placement, PlacementError
 /// Settings of a launch for runs on modelled chips.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChipSettings {
-    /// Constants in the place of those of the chip's file, as `KEY=VALUE; KEY=VALUE`.
+    /// Constants that override those of the chip file, as `KEY=VALUE; KEY=VALUE`.
     pub(crate) constants: Option<Setting<String>>,
     /// The preset of the clocks, the power model and the voltage table.
     pub(crate) preset: Option<Setting<String>>,
     pub(crate) power: Option<Setting<String>>,
     pub(crate) voltages: Option<Setting<String>>,
-    /// The chip's own, if none is said.
+    /// The message protocol; `None` for the chip's own.
     pub(crate) protocol: Setting<Option<Protocol>>,
     /// Core of each place.
     pub(crate) placement: Setting<Placement>,
-    /// Policy that chooses the rates of cores.
+    /// Governor of the clocks.
     pub(crate) governor: Setting<Policy>,
     pub(crate) rest: IdlePolicy,
     pub(crate) broadcast: Setting<Broadcast>,
     pub(crate) reduce: Reduce,
-    /// Lines of each message buffer that are kept for windows.
+    /// Lines of each message buffer reserved for windows.
     pub(crate) window_lines: Setting<u32>,
     /// Source of the time of the program's code.
     pub(crate) work: Setting<CodeTime>,
-    /// Arguments of the process that are no flags of the run, as a tape keeps them.
+    /// Arguments of the process other than flags of the run, as a tape stores them.
     pub(crate) own_arguments: Vec<Vec<u8>>,
 }
 
@@ -61,20 +61,20 @@ impl Default for ChipSettings {
 }
 
 impl ChipSettings {
-    /// Keeps the arguments of this process that are none of `flags`.
+    /// Stores the arguments of this process other than `flags`.
     pub(crate) fn note_arguments(&mut self, flags: &[Flag<'_>]) {
         self.own_arguments = work::own_arguments(flags);
     }
 
-    /// Returns the settings that tests keep to: the protocol.
+    /// Returns the settings that apply to tests: the protocol.
     pub(crate) fn of_test(self) -> ChipSettings {
         ChipSettings { protocol: self.protocol, ..ChipSettings::default() }
     }
 
-    /// `chip` with the constants, the preset, the power model and the voltages that were asked for.
+    /// Returns `chip` with the constants, preset, power model and voltages of these settings.
     ///
     /// # Errors
-    /// The chip has none of that name, or a constant cannot have that value.
+    /// The chip has no such name, or a constant has an invalid value.
     pub(crate) fn chosen(&self, mut chip: ModelledChip) -> Result<ModelledChip, ConfigError> {
         if let Some(Setting { value, source }) = &self.constants {
             let preset = self.preset.as_ref().map(|preset| preset.value.as_str());
@@ -92,15 +92,15 @@ impl ChipSettings {
         Ok(chip)
     }
 
-    /// The places of a run on `chip` that does not say how many.
+    /// Returns the default number of places of a run on `chip`.
     pub(crate) fn places_on(&self, chip: ModelledChip) -> u32 {
         chip.places_on(&self.placement.value)
     }
 
-    /// Checks that nothing is asked for on `machine`, which is no chip, that would change its run if it were one.
+    /// Checks that `machine`, which is not a chip, is not asked to measure code or play a tape.
     ///
     /// # Errors
-    /// The time of the program's code is not what it says.
+    /// The setting `work` is not `said`.
     pub(crate) fn refuse_measured_work(&self, machine: &str) -> Result<(), ConfigError> {
         if self.work.value != CodeTime::Declared {
             let Setting { value, source } = &self.work;
@@ -113,7 +113,7 @@ impl ChipSettings {
     /// Checks that `chip` can run `places` places with these settings.
     ///
     /// # Errors
-    /// The first setting that does not go with the chip.
+    /// The first setting that the chip does not support.
     pub(crate) fn check(&self, chip: ModelledChip, places: u32) -> Result<(), ConfigError> {
         let core_map = self.core_map(chip, places)?;
         let protocol = self.protocol_on(chip, places);
@@ -124,12 +124,13 @@ impl ChipSettings {
         chip.check_policy(&self.governor, &core_map)
     }
 
-    /// Returns the costs of a run on `chip`, whose messages have the buffer lines that are not kept for windows.
+    /// Returns the costs of a run on `chip`, with the buffer lines that are not reserved for windows.
     pub(crate) fn costs(&self, chip: ModelledChip) -> Costs {
         chip.costs().clone().with_window_lines(self.window_lines.value)
     }
 
-    /// Checks that `costs`, those of a run, carry a protocol among `places` places beside the lines kept for windows.
+    /// Checks that the lines reserved for windows leave enough for a protocol among `places` places; `costs` are those
+    /// of the run.
     fn check_window_lines(&self, costs: &Costs, protocol: Protocol, places: u32) -> Result<(), ConfigError> {
         let Setting { value, source } = &self.window_lines;
         if *value == 0 {
@@ -141,18 +142,17 @@ impl ChipSettings {
         })
     }
 
-    /// Puts `places` places on the cores of `chip`.
+    /// Assigns `places` places to the cores of `chip`.
     pub(crate) fn core_map(&self, chip: ModelledChip, places: u32) -> Result<CoreMap, ConfigError> {
         chip.core_map(&self.placement, places)
     }
 
-    /// Returns the protocol between `places` places: the one that was set, or the chip's own, or one that carries
-    /// that many.
+    /// Returns the protocol for `places` places: the one that was set, or the default.
     pub(crate) fn protocol_on(&self, chip: ModelledChip, places: u32) -> Protocol {
         self.protocol.value.unwrap_or_else(|| chip.default_protocol(places))
     }
 
-    /// Says that a protocol was chosen which is not the chip's own, if one was.
+    /// Prints a notice if the default protocol is not the chip's own.
     pub(crate) fn notice_protocol(&self, chip: ModelledChip, places: u32) {
         let lack = chip.default_protocol_lack(places).filter(|_| self.protocol.value.is_none());
         if let Some(lack) = lack {
@@ -161,8 +161,8 @@ impl ChipSettings {
         }
     }
 
-    /// The name and the value of each setting that `stored` selects, in the order of the table, for a run of `places`
-    /// places on `chip`.
+    /// Returns the name and the value of each setting that `stored` selects, in the order of the table, for a run of
+    /// `places` places on `chip`.
     pub(crate) fn stored_settings(
         &self,
         chip: ModelledChip,
@@ -173,7 +173,8 @@ impl ChipSettings {
         SETTINGS.iter().filter_map(formatted).collect()
     }
 
-    /// The settings whose values are not the defaults, each with its name, for a run of `places` places on `chip`.
+    /// Returns the settings that differ from their defaults, as names with values, for a run of `places` places on
+    /// `chip`.
     pub(crate) fn unusual(&self, chip: ModelledChip, places: u32) -> impl Iterator<Item = String> {
         let formatted = move |row: &SettingRow| {
             let SettingDefault::Value(default) = row.default else { return None };
@@ -198,13 +199,13 @@ pub(crate) fn read_protocol(source: &str, value: &str) -> Result<Setting<Option<
     Protocol::named(value).map(|protocol| Setting::new(source, Some(protocol))).ok_or_else(allowed)
 }
 
-/// Reads which place runs on which core.
+/// Reads a placement.
 pub(crate) fn read_placement(source: &str, value: &str) -> Result<Setting<Placement>, ConfigError> {
     let refused = |fault: PlacementError| ConfigError::new(source, value, fault.to_string());
     Ok(Setting::new(source, value.parse().map_err(refused)?))
 }
 
-/// Reads a name that only the chip knows.
+/// Reads a name that is looked up in the chip later.
 pub(crate) fn read_name(source: &str, value: &str) -> Result<Option<Setting<String>>, ConfigError> {
     Ok(Some(Setting::new(source, value.to_owned())))
 }
@@ -215,18 +216,18 @@ pub(crate) fn read_governor(source: &str, value: &str) -> Result<Setting<Policy>
     Ok(Setting::new(source, value.parse().map_err(refused)?))
 }
 
-/// Reads how many lines of each message buffer are kept for windows.
+/// Reads the number of lines of each message buffer reserved for windows.
 pub(crate) fn read_window_lines(source: &str, value: &str) -> Result<Setting<u32>, ConfigError> {
     let refused = |_| ConfigError::new(source, value, "a number of lines, such as 64");
     Ok(Setting::new(source, value.parse().map_err(refused)?))
 }
 
-/// Reads what places do while they wait.
+/// Reads the idle policy.
 pub(crate) fn read_rest(source: &str, value: &str) -> Result<IdlePolicy, ConfigError> {
     value.parse().map_err(|allowed: &str| ConfigError::new(source, value, allowed))
 }
 
-/// Reads where the time of the program's code comes from.
+/// Reads the source of the time of the program's code.
 pub(crate) fn read_work(environment: &mut Environment, source: &str, value: &str) -> Result<(), ConfigError> {
     environment.chip.work = CodeTime::read(source, value)?;
     Ok(())
@@ -252,7 +253,7 @@ mod tests {
             assert_eq!(settings.protocol, Setting::new("ISLES_CHIP_PROTOCOL", Some(protocol)));
         }
         let empty = read("ISLES_CHIP_PROTOCOL", "").unwrap();
-        // They are those of whoever runs the tests.
+        // These depend on how the tests are run.
         let own_arguments = empty.own_arguments.clone();
         assert_eq!(empty, ChipSettings { own_arguments, ..ChipSettings::default() });
     }
@@ -297,7 +298,7 @@ mod tests {
         let all_lines = read("ISLES_CHIP_WINDOW_LINES", "256").unwrap().check(chip, 48).unwrap_err();
         assert_eq!(all_lines.source, "ISLES_CHIP_WINDOW_LINES", "{all_lines}");
         read("ISLES_CHIP_WINDOW_LINES", "64").unwrap().check(chip, 48).unwrap();
-        // The tree has room beside the messages, but not beside windows too.
+        // There is room for the relays of the tree beside the messages, but not for windows as well.
         let mut tree = read("ISLES_CHIP_BROADCAST", "async:7").unwrap();
         tree.check(chip, 48).unwrap();
         tree.window_lines = Setting::new("ISLES_CHIP_WINDOW_LINES", 64);

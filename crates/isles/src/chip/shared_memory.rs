@@ -1,10 +1,9 @@
-//! The memory that all cores of a modelled chip share and nothing keeps coherent, from inside a program.
+//! The incoherent shared memory of a modelled chip, from inside a program.
 //!
-//! A chip such as the SCC has memory that every core can reach, and no hardware that tells a core when another one has
-//! written there. What a core sees depends on the kind of the memory and on what the program does about its caches. A
-//! read that misses a write returns the old bytes, as on the chip; the run notes it, says so at its end and names
-//! place, address, the write that was missed and what the program lacks. So a program for such a chip can be tried
-//! before it hangs on one.
+//! A chip such as the SCC has memory that every core can access, but no hardware coherence. What a core reads depends
+//! on the kind of the memory and on how the program manages its caches. A read that misses a write returns the old
+//! bytes, as on the chip. The run records such stale reads and reports them at its end with place, address, the missed
+//! write and the operation that the program lacks, so errors are found before the program runs on a real chip.
 //!
 //! ```
 //! use isles::prelude::*;
@@ -26,8 +25,8 @@
 //! }
 //! ```
 //!
-//! There is no such memory on a real machine. What accesses cost, and what the model leaves out:
-//! `docs/chip/shared-memory.md`.
+//! There is no such memory on a real machine. `docs/chip/shared-memory.md` has the costs of accesses and the limits of
+//! the model.
 
 use super::clocks::ask;
 use isles_chip::shared::CachePolicy;
@@ -37,7 +36,7 @@ use isles_transport::PlaceId;
 use isles_transport_chip::MemoryRegion;
 use serde::{Deserialize, Serialize};
 
-/// Returns the model's name of a kind.
+/// Returns the cache policy of a kind.
 fn policy(kind: MemoryKind) -> CachePolicy {
     match kind {
         MemoryKind::Uncached => CachePolicy::Uncached,
@@ -48,8 +47,8 @@ fn policy(kind: MemoryKind) -> CachePolicy {
 
 /// A region of the memory that all cores of a modelled chip share; a small handle that can be sent to other places.
 ///
-/// It begins as zeros on a line of its own, behind the memory controller of the place that asks for it, and lives as
-/// long as the run.
+/// It starts as zeros on a cache line of its own, behind the memory controller of the place that reserves it, and
+/// exists until the run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedMemory {
     start: u64,
@@ -59,14 +58,14 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Reserves a region of `bytes` bytes. `None` on a real machine, and on a chip whose file does not say what
-    /// memory costs.
+    /// Reserves a region of `bytes` bytes. Returns `None` on a real machine, and on a chip whose file has no memory
+    /// costs.
     ///
     /// # Panics
     /// On a chip, outside of a task.
     pub fn new(bytes: u64, kind: MemoryKind) -> Option<SharedMemory> {
         let region = ask(None, |world, place| world.take_shared(place, policy(kind), bytes))?;
-        let (start, bytes, _, controller) = region.parts();
+        let (start, bytes, controller) = (region.start, region.bytes, region.home());
         Some(SharedMemory { start, bytes, kind, controller })
     }
 
@@ -75,34 +74,34 @@ impl SharedMemory {
         self.bytes
     }
 
-    /// Returns the kind: how cores see this memory.
+    /// Returns the kind of this memory.
     pub fn kind(&self) -> MemoryKind {
         self.kind
     }
 
     fn region(&self) -> MemoryRegion {
-        MemoryRegion::from_parts((self.start, self.bytes, policy(self.kind), self.controller))
+        MemoryRegion::new(self.start, self.bytes, policy(self.kind), self.controller)
     }
 
-    /// Reads from `offset` on what this place sees there, which may be old.
+    /// Reads the bytes from `offset` on as this place sees them, which may be stale.
     ///
     /// # Panics
-    /// If that is not within the region, or outside of a task.
+    /// If the range exceeds the region, or outside of a task.
     #[track_caller]
     pub fn read(&self, offset: u64, into: &mut [u8]) {
         ask((), |world, place| world.read_shared(place, &self.region(), offset, into));
     }
 
-    /// Writes from `offset` on. Who sees that, and when, depends on the kind.
+    /// Writes the bytes from `offset` on. When other places see them depends on the kind.
     ///
     /// # Panics
-    /// If that is not within the region, or outside of a task.
+    /// If the range exceeds the region, or outside of a task.
     #[track_caller]
     pub fn write(&self, offset: u64, from: &[u8]) {
         ask((), |world, place| world.write_shared(place, &self.region(), offset, from));
     }
 
-    /// Lets the line in this core's write buffer go to memory, whatever region it is of.
+    /// Drains this core's write buffer to memory, of any region.
     ///
     /// # Panics
     /// Outside of a task.
@@ -110,10 +109,10 @@ impl SharedMemory {
         ask((), |world, place| world.drain_shared(place, &self.region()));
     }
 
-    /// Writes back what this core's caches have changed of the region, and forgets all that they have of it.
+    /// Writes back this core's modified cache lines of the region, and invalidates all its lines of the region.
     ///
-    /// For [`MemoryKind::Cached`] that is slow (on the SCC 7,500 cycles and 300 for each line of the region, at most
-    /// 582,000), because software has to push the lines out.
+    /// This is slow for [`MemoryKind::Cached`] (on the SCC 7,500 cycles and 300 for each line of the region, at most
+    /// 582,000), because software must evict the lines.
     ///
     /// # Panics
     /// Outside of a task.
@@ -121,8 +120,8 @@ impl SharedMemory {
         ask((), |world, place| world.flush_shared(place, &[self.region()]));
     }
 
-    /// Forgets all lines of [`MemoryKind::Through`] memory in this core's first cache, of any region: the instruction
-    /// CL1INVMB of the SCC, one cycle. Nothing on a real machine.
+    /// Invalidates all lines of [`MemoryKind::Through`] memory in this core's first-level cache, of any region: the
+    /// SCC's instruction CL1INVMB, one cycle. Does nothing on a real machine.
     ///
     /// # Panics
     /// On a chip, outside of a task.
@@ -131,26 +130,26 @@ impl SharedMemory {
     }
 }
 
-/// The same for shared objects.
+/// The incoherent memory for shared objects.
 pub(super) struct ChipMemory;
 
 impl ChipMemory {
     fn region(region: &MemoryRange) -> MemoryRegion {
         let MemoryRange { start, bytes, kind, controller } = *region;
-        MemoryRegion::from_parts((start, bytes, policy(kind), controller))
+        MemoryRegion::new(start, bytes, policy(kind), controller)
     }
 }
 
 impl IncoherentMemory for ChipMemory {
     fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryRange> {
         let region = ask(None, |world, place| world.take_shared(place, policy(kind), bytes))?;
-        let (start, bytes, _, controller) = region.parts();
+        let (start, bytes, controller) = (region.start, region.bytes, region.home());
         Some(MemoryRange { start, bytes, kind, controller })
     }
 
     fn take_buffer(&self, bytes: u64) -> Option<MemoryRange> {
         let region = ask(None, |world, place| world.take_buffer(place, bytes))?;
-        let (start, bytes, _, controller) = region.parts();
+        let (start, bytes, controller) = (region.start, region.bytes, region.home());
         Some(MemoryRange { start, bytes, kind: MemoryKind::Through, controller })
     }
 
@@ -198,7 +197,7 @@ mod tests {
     use crate::prelude::*;
     use crate::{ErrorKind, Launch, ModelledChip, Result, ServedMemory, WindowOptions};
 
-    /// Has the place with this number die, and computes until this place knows of it.
+    /// Kills the place with this number, and computes until this place knows of the death.
     fn kill(place: u32) {
         ask((), |world, _| world.kill(PlaceId(place)));
         work(Cycles(1_000_000));
@@ -209,7 +208,7 @@ mod tests {
         assert_eq!(*ended.unwrap_err().kind(), ErrorKind::DeadPlace(PlaceId(place)));
     }
 
-    /// Notices and completes come through the server of the own part, and not through those of the others.
+    /// Notices and completions arrive through the server of the own part, not through those of others.
     #[test]
     fn waits_end_with_the_server_of_the_own_part_and_with_no_other() {
         let program = || async {

@@ -1,11 +1,11 @@
-//! Global load balancing: tasks that make tasks, spread over all places while they run.
+//! Global load balancing: spreads tasks that create tasks over all places while they run.
 //!
-//! A program gives a [`Bag`] of tasks; [`run`] keeps every place busy with a part of it until no task is left. Places
-//! that run out ask others at random, then wait for their lifelines (V. Saraswat et al., "Lifeline-based global load
-//! balancing", PPoPP 2011; W. Zhang et al., "GLB: lifeline-based global load balancing library in X10", 2014). A
-//! `finish` alone knows the end. What a place decides is in `isles_protocol::balance`. The rest uses what every program
-//! can use, `LibrarySpan` of the runtime for the trace, and its errors that name the line of the program. Invariant:
-//! each task is processed once, and what it came to is in one bag.
+//! A program passes a [`Bag`] of tasks; [`run`] keeps every place busy with a part of it until no task is left. A place
+//! that runs out steals from random victims, then waits for its lifelines (V. Saraswat et al., "Lifeline-based global
+//! load balancing", PPoPP 2011; W. Zhang et al., "GLB: lifeline-based global load balancing library in X10", 2014). A
+//! `finish` detects the end. The decisions of a place are in `isles_protocol::balance`. Apart from trace spans and
+//! errors that name the program's line, this library uses only the public interface. Invariant: each task is processed
+//! once, and its result is in one bag.
 
 mod place_bag;
 mod recovery;
@@ -30,62 +30,61 @@ use std::panic::Location;
 use worker::{PlaceBags, place, work};
 
 thread_local! {
-    /// Balance of all runs begun in this thread, taken together: for the report of a program.
+    /// Accumulated balance of all runs started in this thread, for the report of a program.
     static BALANCE: RefCell<Option<RunBalance>> = const { RefCell::new(None) };
 }
 
-/// Takes how the runs that were begun in this thread were balanced, since this was last asked; `None` if there were
-/// none.
+/// Takes the balance of the runs started in this thread since the last call; `None` if there were none.
 pub(crate) fn take_balance() -> Option<RunBalance> {
     BALANCE.take()
 }
 
-/// Tasks that may make further tasks, and what those that have run came to.
+/// A bag of tasks that may create further tasks, and the combined result of the processed ones.
 ///
-/// A place has one bag; parts of it travel. The result of a run is that of all bags merged, in the order of the places;
-/// which tasks are in which bag depends on the run. So merging results must be associative and commutative, as counting
-/// and the greatest of numbers are, and the sum of floating-point numbers is not.
+/// Each place has one bag, and parts of it move to other places. The result of a run comes from all bags, merged in the
+/// order of the places; which tasks are in which bag depends on the run. Merging of results must therefore be
+/// associative and commutative, as a count or a maximum, unlike a sum of floating-point numbers.
 pub trait Bag: Clone + Serialize + DeserializeOwned + 'static {
     /// Combined result of the tasks.
     type Result;
 
-    /// Processes up to `count` tasks, which may add others; returns how many. Fewer than `count`, which is at least 1,
-    /// means that none is left; more is an error of the run.
+    /// Processes up to `count` tasks, which may add others, and returns their number; `count` is at least 1. Fewer than
+    /// `count` means that no task is left; more is an error of the run.
     ///
-    /// On a modelled chip it says by [`work`](crate::work) what they cost.
+    /// On a modelled chip it declares their cost with [`work`](crate::work).
     fn process(&mut self, count: usize) -> usize;
 
-    /// Takes a part of the tasks out, with no results, for another place; `None` if there are too few to give any away.
-    /// A part without tasks is an error of the run.
+    /// Splits off a part of the tasks, without results, for another place; `None` if there are too few to split. A part
+    /// without tasks is an error of the run.
     ///
-    /// Half of all, large tasks before small ones, keeps the places busy longest.
+    /// Giving away half of them, large tasks first, keeps the places busy longest.
     fn split(&mut self) -> Option<Self>;
 
-    /// Takes in the tasks and the results of another bag.
+    /// Adds the tasks and the results of another bag.
     fn merge(&mut self, other: Self);
 
     /// Returns the combined result of the tasks.
     fn result(self) -> Self::Result;
 }
 
-/// Processes the tasks of `bag`, and all that they make, at all places; ends when none is left anywhere.
+/// Processes the tasks of `bag`, and all tasks that these create, at all places, until none is left.
 ///
-/// If the bag keeps its promise, the result does not depend on the machine, the number of places and the order of
-/// events. The run has a `finish` of its own, and ends by it.
+/// If the bag satisfies the contract of [`Bag`], the result does not depend on the machine, the number of places or the
+/// order of events. The run has a `finish` of its own.
 ///
 /// # Errors
-/// [`ErrorKind::DeadPlace`]: a place has died, and its tasks and results are lost; the text says what is left.
-/// [`ErrorKind::Panicked`]: the bag panicked. [`ErrorKind::Misused`]: the bag breaks a promise of [`Bag`], and the run
-/// would not end; the text says which.
+/// [`ErrorKind::DeadPlace`]: a place has died, and its tasks and results are lost; the text says how much the others
+/// have processed. [`ErrorKind::Panicked`]: the bag panicked. [`ErrorKind::Misused`]: the bag violates the contract of
+/// [`Bag`], so that the run would not end; the text says how.
 #[track_caller]
 pub fn run<B: Bag>(bag: B) -> impl Future<Output = Result<Balanced<B::Result>>> {
     run_with(Parameters::default(), bag)
 }
 
-/// As [`run`], balanced in another way.
+/// As [`run`], with other parameters of the balancing.
 ///
 /// # Errors
-/// As [`run`], and [`ErrorKind::Misused`]: `parameters` are not allowed for that many places.
+/// As [`run`]; also [`ErrorKind::Misused`] if `parameters` are invalid for the number of places.
 #[track_caller]
 pub fn run_with<B: Bag>(parameters: Parameters, bag: B) -> impl Future<Output = Result<Balanced<B::Result>>> {
     let caller = Location::caller();
@@ -95,7 +94,7 @@ pub fn run_with<B: Bag>(parameters: Parameters, bag: B) -> impl Future<Output = 
 /// Path prefix of the source lines of this library.
 const LINES: &str = file!().split_at(file!().len() - "mod.rs".len()).0;
 
-/// Returns the bag's fault, if that is among the errors of several places; else the error itself.
+/// Returns the error caused by the bag, if it is among the errors of several places; otherwise the error itself.
 fn fault_of_bag(error: Error) -> Error {
     let is_of_bag = |cause: &Error| matches!(cause.kind(), ErrorKind::Misused | ErrorKind::Panicked);
     let fault = error.causes().into_iter().find(is_of_bag);
@@ -147,20 +146,20 @@ async fn balance<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::R
     Ok(Balanced { result, balance })
 }
 
-/// The members of a new run, in order: all places.
+/// Returns the members of a new run, in order: all places.
 fn all_members() -> Vec<usize> {
     (0..place_count()).collect()
 }
 
-/// Returns the state that keeps a new run exact, at this place.
+/// Returns the backup state of a new resilient run, at this place.
 fn safety() -> BackupState {
     BackupState::new(here().index(), &all_members())
 }
 
-/// Starts a worker at each member that has a bag; ends when no task is left anywhere.
+/// Starts a worker at each member that has a bag, and waits until no task is left anywhere.
 async fn process_all<B: Bag>(bags: &PlaceBags<B>, members: &[usize]) -> Result<()> {
     finish(async {
-        // At first, only this place has one.
+        // At the start only this place has one.
         if members.len() == place_count() {
             resume(bags);
         } else {
@@ -178,7 +177,7 @@ fn resume<B: Bag>(bags: &PlaceBags<B>) {
     }
 }
 
-/// The bags and the counts of all members, in order.
+/// Returns the bags and the counts of all members, in order.
 async fn collect<B: Bag>(bags: &PlaceBags<B>, members: &[usize]) -> Result<Vec<(Option<B>, PlaceBalance)>> {
     if members.len() == place_count() {
         return finish(async { everywhere!(bag_and_counts(bags)).await }).await;
@@ -190,14 +189,16 @@ async fn collect<B: Bag>(bags: &PlaceBags<B>, members: &[usize]) -> Result<Vec<(
     Ok(collected)
 }
 
-/// Returns the bag and counts of this place; a copy, in case another place dies before all are collected.
+/// Returns the bag and counts of this place. A resilient run copies the bag, in case another place dies before all are
+/// collected.
 fn bag_and_counts<B: Bag>(bags: &PlaceBags<B>) -> (Option<B>, PlaceBalance) {
     let mut own = bags.lock();
     let bag = if own.is_resilient() { own.bag.clone() } else { own.bag.take() };
     (bag, own.counts.clone())
 }
 
-/// The error of a run that is not resilient, with what has become of it.
+/// Returns the error for a death in a run that is not resilient, with the number of tasks that other places had
+/// processed.
 async fn lost_work_error<B: Bag>(bags: &PlaceBags<B>, error: &Error) -> Error {
     let Some(dead) = places().find(|place| place.is_dead()) else {
         return Error::new(error.kind().clone(), error.to_string());

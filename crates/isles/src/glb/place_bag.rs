@@ -1,7 +1,7 @@
-//! The state of a run at one place: its bag, the balancer that decides, and the counts.
+//! The state of a run at one place: its bag, its balancer and its counts.
 //!
-//! Puts the pure balancer and the program's bag together. Invariant: a bag with tasks has a worker, or the method that
-//! put them there has returned that one is to be started.
+//! Joins the pure balancer and the program's bag. Invariant: a bag with tasks has a worker, or the method that added
+//! them has returned that one must be started.
 
 use super::Bag;
 use super::recovery::PlaceBackups;
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use std::any::type_name;
 use std::time::Duration;
 
-/// Time between two saves of a place that computes.
+/// Time between two saves of a busy place.
 const SAVES_APART: Duration = Duration::from_millis(100);
 
-/// A part of a bag on its way.
+/// A part of a bag in transit.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Part<B> {
     bag: B,
-    /// Its number among those of its giver and its thief; 0 unless the run is resilient.
+    /// Sequence number between its giver and its thief; 0 unless the run is resilient.
     number: u64,
 }
 
@@ -29,27 +29,27 @@ pub(super) struct Part<B> {
 pub(super) struct PlaceBag<B> {
     own: usize,
     parameters: Parameters,
-    /// The tasks and the results; `None` until the first ones come.
+    /// The tasks and the results; `None` until the first tasks arrive.
     pub(super) bag: Option<B>,
-    /// `true` if the last batch has left no task, and none has come since.
+    /// `true` if the last batch left no task and none has arrived since.
     is_empty: bool,
     balancer: Balancer,
     random: Random,
     pub(super) batch: Batch,
     pub(super) counts: PlaceBalance,
-    /// Time at which the worker last got tasks; `None` while it has none.
+    /// Start of the worker's current busy period; `None` while it has no tasks.
     busy_since: Option<Duration>,
     /// Time at which the worker last asked for tasks.
     asked_at: Duration,
-    /// The place that has given the tasks of a bag that was empty, until one of them has run or was given on.
+    /// The place that gave the tasks to an empty bag, until one of them has run or a part was given on.
     unproven: Option<usize>,
-    /// State that keeps the run exact, if it is resilient; and the time of its last save.
+    /// State of the backups, if the run is resilient.
     backups: Option<PlaceBackups>,
     saved_at: Duration,
 }
 
 impl<B: Bag> PlaceBag<B> {
-    /// Makes the bag of the place `own`, at rest, of `members`, which are in order and have it.
+    /// Makes the idle bag of the place `own`, one of `members`, which are in order.
     pub(super) fn new(
         own: usize,
         members: &[usize],
@@ -93,7 +93,7 @@ impl<B: Bag> PlaceBag<B> {
         }
     }
 
-    /// Takes tasks in that a lifeline gives. Returns whether a worker is to be started.
+    /// Adds tasks that a lifeline gives. Returns `true` if a worker must be started.
     #[must_use = "tasks without a worker stay for ever"]
     pub(super) fn accept(&mut self, giver: usize, part: Part<B>, now: Duration) -> bool {
         self.counts.gifts += 1;
@@ -101,7 +101,7 @@ impl<B: Bag> PlaceBag<B> {
         self.balancer.accept(giver)
     }
 
-    /// A part of the bag for `thief`, if there is enough.
+    /// Splits off a part of the bag for `thief`, if there are enough tasks.
     ///
     /// # Errors
     /// The run is resilient, and the part cannot be written.
@@ -116,10 +116,10 @@ impl<B: Bag> PlaceBag<B> {
         Ok(Some(Part { bag, number }))
     }
 
-    /// Processes one batch; returns how many tasks it had. None means that the bag is empty.
+    /// Processes one batch and returns its number of tasks; 0 if the bag is empty.
     ///
     /// # Errors
-    /// [`Misused`](ErrorKind::Misused): the bag breaks a promise without which the run would not end.
+    /// [`Misused`](ErrorKind::Misused): the bag violates its contract, so that the run would not end.
     pub(super) fn process(&mut self) -> Result<usize> {
         let Some(bag) = self.bag.as_mut().filter(|_| !self.is_empty) else { return Ok(0) };
         let size = self.batch.size();
@@ -134,7 +134,8 @@ impl<B: Bag> PlaceBag<B> {
         Ok(tasks)
     }
 
-    /// The next gift: to whom, and what; `None` if nobody waits, or there is too little to give. The dead get nothing.
+    /// Returns the next thief that waits and its part; `None` if none waits or there are too few tasks. Dead thieves
+    /// are dropped.
     ///
     /// # Errors
     /// The run is resilient, and the part cannot be written.
@@ -151,7 +152,7 @@ impl<B: Bag> PlaceBag<B> {
         Ok(None)
     }
 
-    /// The bag is empty: whom to ask for tasks now. `None` is the end of the worker.
+    /// Returns the place that the worker of an empty bag asks for tasks next; `None` ends the worker.
     pub(super) fn ask(
         &mut self,
         now: Duration,
@@ -170,8 +171,8 @@ impl<B: Bag> PlaceBag<B> {
         next
     }
 
-    /// Answers the request of `thief` with a part of the bag, if there is enough. A lifeline that has nothing to give
-    /// remembers the thief.
+    /// Answers the request of `thief` with a part of the bag, if there are enough tasks. Otherwise a lifeline request
+    /// is remembered.
     ///
     /// # Errors
     /// The run is resilient, and the part cannot be written.
@@ -184,7 +185,7 @@ impl<B: Bag> PlaceBag<B> {
         Ok(part)
     }
 
-    /// Takes in what `victim` has answered to a request of the worker, which is there.
+    /// Handles the answer of `victim` to a request of the worker, which is still running.
     pub(super) fn answered(&mut self, victim: usize, kind: StealKind, part: Option<Part<B>>, now: Duration) {
         let Some(part) = part else { return };
         match kind {
@@ -203,17 +204,17 @@ impl<B: Bag> PlaceBag<B> {
         self.backups.is_some()
     }
 
-    /// Returns `true` if many parts have come since the last save.
+    /// Returns `true` if many parts have arrived since the last save.
     pub(super) fn has_many_unsaved(&self) -> bool {
         self.backups.as_ref().is_some_and(|backups| backups.lock().is_due())
     }
 
-    /// Returns `true` if the last save was long ago.
+    /// Returns `true` if the time for the next save has come.
     pub(super) fn is_save_due(&self, now: Duration) -> bool {
         self.is_resilient() && now.saturating_sub(self.saved_at) >= SAVES_APART
     }
 
-    /// Begins a save; none unless the run is resilient.
+    /// Starts a save; `None` unless the run is resilient.
     ///
     /// # Errors
     /// The bag cannot be written.
@@ -222,11 +223,11 @@ impl<B: Bag> PlaceBag<B> {
         let bag: Option<EncodedBag> = self.bag.as_ref().map(to_bytes).transpose()?;
         let begun = backups.lock().begin_save(bag);
         self.saved_at = now;
-        self.counts.saves += u64::from(begun.1.is_some());
+        self.counts.saves += u64::from(begun.outgoing.is_some());
         Ok(Some((backups.clone(), begun)))
     }
 
-    /// Takes in what the dead have left to it, and begins anew among `members`, at rest.
+    /// Adds the restored bags of dead places and restarts, idle, among `members`.
     pub(super) fn restore(&mut self, restored: Vec<B>, members: &[usize]) {
         for bag in restored {
             match &mut self.bag {
@@ -239,7 +240,7 @@ impl<B: Bag> PlaceBag<B> {
         self.balancer = Balancer::new(self.own, members, &self.parameters, |below| random.index(below));
     }
 
-    /// Starts to work again with what the bag has. Returns whether a worker is to be started.
+    /// Resumes work with the tasks of the bag. Returns `true` if a worker must be started.
     #[must_use = "tasks without a worker stay for ever"]
     pub(super) fn resume(&mut self, now: Duration) -> bool {
         if self.bag.is_none() {

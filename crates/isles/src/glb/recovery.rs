@@ -1,9 +1,9 @@
-//! Going on after deaths: the first place asks the living what they know, and they restore what the dead had.
+//! Recovery after deaths: the first place asks the living for what they know, and they restore the state of the dead.
 //!
-//! It runs between two finishes, when nothing is under way. Each call that a death may strike has a finish of its own,
-//! so that the death is an error of that call and of nothing else. Saves are here as well; they know no type of bag,
-//! because partners keep bytes. Invariant: what asks changes nothing, so a death meanwhile begins it anew; a death
-//! while places restore ends the run with an error.
+//! It runs between two finishes, when no message is in flight. Each remote call has a finish of its own, so that a
+//! death is an error of that call only. Saves are here too; they are independent of the type of bag, because partners
+//! keep bytes. Invariant: the questions change no state, so they restart after a further death; a death while places
+//! restore ends the run with an error.
 
 use super::Bag;
 use super::worker::{self, PlaceBags, is_dead, none_if_dead, place};
@@ -15,10 +15,10 @@ use isles_protocol::balance::backup::{
 use isles_protocol::ordered::OrderedMap;
 use isles_runtime::wire::{DecodeError, from_bytes};
 
-/// State that keeps a run exact, at each of its places.
+/// The backup state of a resilient run, at each of its places.
 pub(super) type PlaceBackups = PlaceLocal<BackupState>;
 
-/// Returns `true` if an error says nothing but that places have died.
+/// Returns `true` if every cause of the error is the death of a place.
 pub(super) fn is_death(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::DeadPlace(_) => true,
@@ -27,10 +27,10 @@ pub(super) fn is_death(error: &Error) -> bool {
     }
 }
 
-/// Restores what the dead members had at the others, which are the members from then on.
+/// Restores the state of the dead members at the living, which become the members.
 ///
 /// # Errors
-/// The state of a dead place is lost, because its partner is dead as well; or a place has died meanwhile.
+/// The state of a dead place is lost because its partner is dead as well, or a place has died during the recovery.
 pub(super) async fn recover<B: Bag>(
     bags: &PlaceBags<B>,
     backups: &PlaceBackups,
@@ -47,12 +47,12 @@ pub(super) async fn recover<B: Bag>(
     Ok(())
 }
 
-/// The living, and what each restores of what the dead members had.
+/// Returns the living members, and the orders for those that restore the state of dead ones.
 async fn orders(
     backups: &PlaceBackups,
     members: &[usize],
 ) -> Result<(Vec<usize>, Vec<(usize, RestoreOrders)>)> {
-    // The error of a death may come before its news.
+    // The error caused by a death may arrive before the notice of the death.
     while !members.iter().any(|member| is_dead(*member)) {
         yield_now().await;
     }
@@ -69,7 +69,7 @@ async fn orders(
     }
 }
 
-/// Gathers the facts of the living about the dead. Each knows the deaths when it answers.
+/// Gathers the facts of the living about the dead. Each answers once it knows of these deaths.
 async fn facts(
     backups: &PlaceBackups,
     living: &[usize],
@@ -103,16 +103,17 @@ fn restore<B: Bag>(
     Ok(())
 }
 
-/// The error of a bag that its own `Deserialize` refuses.
+/// Returns the error for a bag that its `Deserialize` rejects.
 fn unreadable(fault: &DecodeError) -> Error {
     Error::new(ErrorKind::Undecodable, format!("the backup of a bag could not be read: {fault}"))
 }
 
-/// Carries out a save of this place that has begun, and tells givers that their parts are safe. A partner that dies
-/// keeps nothing, and nobody waits for it.
-pub(super) async fn save(backups: PlaceBackups, (version, save): StartedSave) -> Result<()> {
+/// Completes a save of this place, and notifies the givers that their parts are saved. If the partner has died, nothing
+/// is saved.
+pub(super) async fn save(backups: PlaceBackups, started: StartedSave) -> Result<()> {
+    let StartedSave { version, outgoing } = started;
     let owner = here().index();
-    if let Some((partner, save)) = save
+    if let Some((partner, save)) = outgoing
         && none_if_dead(at!(place(partner), keep(&backups, owner, save)).await)?.is_none()
     {
         return Ok(());
@@ -126,17 +127,17 @@ pub(super) async fn save(backups: PlaceBackups, (version, save): StartedSave) ->
     Ok(())
 }
 
-/// Keeps the state of a place whose partner this one is.
+/// Stores the backup of a place whose partner is this one.
 fn keep(backups: &PlaceBackups, owner: usize, save: Save) {
     backups.lock().keep(owner, save);
 }
 
-/// A thief has saved parts of this place.
+/// Records that a thief has saved parts given by this place.
 fn settled(backups: &PlaceBackups, thief: usize, numbers: ReceivedNumbers) {
     backups.lock().settled(thief, &numbers);
 }
 
-/// The error of a place whose state is nowhere.
+/// Returns the error for a place whose backup is lost too.
 fn lost(number: usize, dead: &[usize]) -> Error {
     let others = dead.iter().filter(|other| **other != number).map(|other| place(*other).to_string());
     let others: Vec<String> = others.collect();

@@ -1,6 +1,7 @@
 //! The result of a run, and the work of each place.
 //!
-//! Apart from the balancer because programs read it. Invariant: the work of each place is no part of the result.
+//! Separate from the balancer because programs read it. Invariant: the result does not depend on the work of each
+//! place.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -11,28 +12,28 @@ use std::time::Duration;
 pub struct PlaceBalance {
     /// Tasks processed.
     pub tasks: u64,
-    /// Batches that they were processed in.
+    /// Batches in which they were processed.
     pub batches: u64,
-    /// Random steals tried.
+    /// Random steals attempted.
     pub asked: u64,
-    /// Number of these that brought tasks.
+    /// Random steals that returned tasks.
     pub stolen: u64,
-    /// Time of the random steals that brought tasks, from the request until the tasks are in the bag.
+    /// Total time of the successful random steals, from the request until the tasks are in the bag.
     pub stealing: Duration,
-    /// Requests to lifelines.
+    /// Requests sent to lifelines.
     pub lifelines_asked: u64,
-    /// Parts that lifelines gave, at once or later.
+    /// Parts received from lifelines, at once or later.
     pub gifts: u64,
     /// Parts given away.
     pub given: u64,
-    /// Time with tasks in hand, by the clock of the place; looks for messages are included.
+    /// Time with tasks in the bag, by the clock of the place; includes polling for messages.
     pub busy: Duration,
-    /// Copies of the bag that its partner took in; 0 unless the run is resilient.
+    /// Copies of the bag sent to its partner; 0 unless the run is resilient.
     pub saves: u64,
 }
 
 impl PlaceBalance {
-    /// Adds what the place did in another run.
+    /// Adds the place's work in another run.
     fn add(&mut self, other: &PlaceBalance) {
         self.tasks += other.tasks;
         self.batches += other.batches;
@@ -59,11 +60,11 @@ pub struct Balanced<R> {
 /// Balance of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunBalance {
-    /// Time from the first task to the end of the last, by the clock of the first place.
+    /// Time from the start of the first task to the end of the last, by the clock of the first place.
     pub elapsed: Duration,
     /// Work of each place, in order of the places; `None` for one that has died.
     pub places: Vec<Option<PlaceBalance>>,
-    /// Places that died and whose tasks the others have done.
+    /// Places that died and whose tasks the others have completed.
     pub recovered: u64,
 }
 
@@ -84,13 +85,13 @@ impl RunBalance {
         }
     }
 
-    /// Tasks of all places. With a place that has died, what it had done since its last save is missing, and tasks may
-    /// be counted that were done twice.
+    /// Returns the number of tasks of all living places. After a death it is approximate: tasks of the dead place are
+    /// missing, and tasks that were repeated may count twice.
     pub fn tasks(&self) -> u64 {
         self.places.iter().flatten().map(|place| place.tasks).sum()
     }
 
-    /// The part of the time in which the places had no tasks, of 1.
+    /// Returns the fraction of the time in which the places had no tasks, 0 to 1.
     pub fn idle(&self) -> f64 {
         let living: Vec<_> = self.places.iter().flatten().collect();
         let all = self.elapsed.as_secs_f64() * living.len() as f64;
@@ -100,7 +101,7 @@ impl RunBalance {
 }
 
 impl fmt::Display for RunBalance {
-    /// A table with a line for each place.
+    /// Writes a table with a line for each place.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

@@ -1,5 +1,4 @@
-//! Runs in seeded worlds: each task once, whatever the order and the delays; deaths; and the pure machine against a
-//! model without places.
+//! Runs in seeded worlds: each task runs once, under any order and delay; deaths.
 
 use super::*;
 use crate::{Plan, PlannedDeath, simulate};
@@ -100,7 +99,7 @@ fn parameters_that_are_not_allowed_are_an_error_and_no_run() {
     assert!(error.to_string().contains("lifelines is 0; allowed: 1 to 1024 for 2 places"), "{error}");
 }
 
-/// Returns the id of a place; only a place can tell it.
+/// Returns the id of a place, which only code at a place can get.
 fn id_of(number: usize) -> PlaceId {
     let id = Rc::new(Cell::new(None));
     let slot = Rc::clone(&id);
@@ -109,7 +108,7 @@ fn id_of(number: usize) -> PlaceId {
     id.get().expect("the last place")
 }
 
-/// Runs of this many seeds: `ISLES_TEST_SEEDS`, or as many as a build for debugging does in seconds.
+/// Returns the number of seeds: `ISLES_TEST_SEEDS`, or a number that a debug build runs in seconds.
 fn seeds() -> u64 {
     std::env::var("ISLES_TEST_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40)
 }
@@ -130,7 +129,7 @@ fn end_with_deaths(places: u32, seed: u64, losses: Vec<PlannedDeath>) -> Result<
     found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
 }
 
-/// A bag that throws its tasks away once some place is dead, because nobody will see what they come to.
+/// A bag that discards its tasks once a place is dead, because their result is not used.
 #[derive(Clone, Serialize, Deserialize)]
 struct GivingUp(Trees);
 
@@ -172,7 +171,7 @@ fn a_bag_that_gives_up_when_a_place_dies_breaks_no_promise() {
     assert!(died > 200, "only {died} runs were longer than their place lived");
 }
 
-/// The step before which a run, which needs all places to begin, may not have begun.
+/// Step from which a run has certainly begun; all places must be alive until then.
 const BEGUN: u64 = 800;
 
 #[test]

@@ -1,7 +1,7 @@
-//! The work and the messages that balance a run: tasks, requests, gifts and saves on the runtime's public interface.
+//! The worker and the messages of a balanced run: requests, gifts and saves, on the runtime's public interface.
 //!
-//! All decisions are the [`PlaceBag`]'s. Invariant: a part that has left a bag is in an answer that a worker waits for,
-//! in a gift that the finish counts, or, in a resilient run, with a task that waits for its save.
+//! [`PlaceBag`] makes all decisions. Invariant: a part that has left a bag is in an answer that a worker waits for, in
+//! a gift that the finish counts, or, in a resilient run, held by a task that waits for its save.
 
 use super::Bag;
 use super::place_bag::{Part, PlaceBag};
@@ -15,10 +15,10 @@ use std::pin::Pin;
 /// The bags of all places.
 pub(super) type PlaceBags<B> = PlaceLocal<PlaceBag<B>>;
 
-/// Batches between two looks whether a place has died, or a save is due.
+/// Batches between two checks whether a place has died or a save is due.
 const LOOKS_APART: u64 = 256;
 
-/// The place with this number, which is one of the run.
+/// Returns the place with this number, which must be one of the run.
 pub(super) fn place(number: usize) -> Place {
     Place::new(number).expect("it is a place of the run")
 }
@@ -28,12 +28,12 @@ pub(super) fn is_dead(number: usize) -> bool {
     place(number).is_dead()
 }
 
-/// Returns `true` if the run goes on: nobody is dead, or it is resilient.
+/// Returns `true` if no place is dead, or the run is resilient.
 fn may_continue<B: Bag>(bags: &PlaceBags<B>) -> bool {
     bags.lock().is_resilient() || !places().any(Place::is_dead)
 }
 
-/// The worker of this place: processes the bag and asks for tasks until nobody has any.
+/// Runs the worker of this place: processes the bag and asks for tasks until the balancer ends it.
 ///
 /// Boxed because gifts start workers, whose gifts start workers.
 pub(super) fn work<B: Bag>(bags: PlaceBags<B>) -> Pin<Box<dyn Future<Output = Result<()>>>> {
@@ -56,13 +56,13 @@ pub(super) fn work<B: Bag>(bags: PlaceBags<B>) -> Pin<Box<dyn Future<Output = Re
     })
 }
 
-/// Processes the bag of this place until it is empty, or the run does not go on.
+/// Processes the bag of this place until it is empty or the run must end.
 async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) -> Result<()> {
     loop {
         let begun = bags.lock().batch.is_due().then(now);
         let outcome = bags.lock().process();
         let tasks = match outcome {
-            // A bag may give its tasks up when a place is dead: the run ends with that anyway.
+            // A bag may discard its tasks after a death: the run ends with an error anyway.
             Err(_) if !may_continue(bags) => return Ok(()),
             Ok(0) => return Ok(()),
             outcome => outcome?,
@@ -87,7 +87,7 @@ async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) -> Result<()> {
     }
 }
 
-/// Gives parts of the bag to those who wait for them.
+/// Gives parts of the bag to waiting thieves.
 fn give<B: Bag>(bags: &PlaceBags<B>) -> Result<()> {
     let giver = here().index();
     loop {
@@ -106,14 +106,14 @@ fn give<B: Bag>(bags: &PlaceBags<B>) -> Result<()> {
     }
 }
 
-/// Takes in what a lifeline gives.
+/// Adds the part that a lifeline gives, and starts a worker if needed.
 fn accept<B: Bag>(bags: &PlaceBags<B>, giver: usize, part: Part<B>) {
     if bags.lock().accept(giver, part, now()) {
         spawn(work(bags.clone()));
     }
 }
 
-/// Asks a place for tasks. One that is dead has none.
+/// Asks a place for tasks; a dead place returns none.
 async fn ask<B: Bag>(bags: &PlaceBags<B>, victim: usize, kind: StealKind) -> Result<Option<Part<B>>> {
     let thief = here().index();
     let name = match kind {
@@ -124,8 +124,8 @@ async fn ask<B: Bag>(bags: &PlaceBags<B>, victim: usize, kind: StealKind) -> Res
     none_if_dead(at!(place(victim), answer(bags, thief, kind).await?).await).map(Option::flatten)
 }
 
-/// Answers a request. A part leaves when it is in the backup. Who is dead gets none: what it asks too late must find
-/// nothing, because its parts have been restored.
+/// Answers a request. A part is sent only once it is in the backup. A dead thief gets `None`, because the parts it had
+/// received have already been restored elsewhere.
 async fn answer<B: Bag>(bags: &PlaceBags<B>, thief: usize, kind: StealKind) -> Result<Option<Part<B>>> {
     if is_dead(thief) {
         return Ok(None);

@@ -1,8 +1,8 @@
-//! Reads the map of a program over hubs: where its tasks and hubs are.
+//! Reads the map of a program with hubs: the places of its tasks and hubs.
 //!
-//! A map is a file of TOML, `name = place` in its table `[places]`, and perhaps `links = [[0, 1], ..]`; or the pairs
-//! themselves, `name=place` with commas between. That a name is one of the program is checked where the program is
-//! known. Invariant: any text is either a map or a refusal of one line.
+//! A map is a TOML file with a table `[places]` of `name = place` and optionally `links = [[0, 1], ..]`, or a list of
+//! `name=place` pairs separated by commas. The names are checked later, when the program is known. Invariant: any text
+//! yields a map or an error of one line.
 
 use crate::settings::ConfigError;
 use crate::settings::table::setting;
@@ -10,13 +10,13 @@ use isles_services::HubMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The end of the name of a map's file.
+/// The extension of a map file.
 const ENDING: &str = ".toml";
 
-/// The values that are allowed.
+/// The allowed values, for error texts.
 const ALLOWED: &str = "a file NAME.toml, or name=place pairs separated by commas";
 
-/// A file of a map.
+/// The content of a map file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MapFile {
@@ -25,10 +25,10 @@ struct MapFile {
     links: Vec<(u32, u32)>,
 }
 
-/// Reads the map that `value` is, or the file that it names; `source` is where it was written.
+/// Reads a map from `value`: pairs, or the name of a file. `source` is the flag or variable with the value.
 ///
 /// # Errors
-/// The value is no map, or the file cannot be read or is none; the text names the line.
+/// The value or the content of the file is not a map, or the file cannot be read; the text names the line.
 pub fn read_map(source: &str, value: &str) -> Result<HubMap, ConfigError> {
     if value.ends_with(ENDING) {
         let text = std::fs::read_to_string(value)
@@ -57,7 +57,7 @@ fn parse_file(source: &str, name: &str, text: &str) -> Result<HubMap, ConfigErro
     Ok(HubMap { source: format!("{source} {name}"), places: places.into_iter().collect(), links })
 }
 
-/// Reads the map that `ISLES_MAP` says, if it says one.
+/// Reads the map of `ISLES_MAP`, if it is set.
 ///
 /// # Errors
 /// As for [`read_map`].

@@ -1,8 +1,8 @@
-//! Hubs: tasks that interact by the services of a distributed real-time kernel, as in OpenComRTOS.
+//! Hubs: tasks that interact through the services of a distributed real-time kernel, as in OpenComRTOS.
 //!
-//! A program has tasks, each with a priority, and hubs: ports, events, semaphores, resources, FIFOs, pools, and those
-//! with rules of its own. Both have unique names. Where each is, is in a map outside of the program (`ISLES_MAP`), so
-//! moving a task or a hub to another place changes no line of it, and no result.
+//! A program has tasks, each with a priority, and hubs: ports, events, semaphores, resources, FIFOs, pools, and hubs
+//! with rules of the program. All have unique names. A map outside of the program (`ISLES_MAP`) assigns them to places,
+//! so moving a task or a hub changes neither the program nor its results.
 //!
 //! ```
 //! use isles::hub::{HubDescription, HubKind, HubTask, Wait};
@@ -48,12 +48,13 @@ use isles_runtime::{Error, ErrorKind, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Makes what `describe` describes, of a copy of `argument`, at the places that `ISLES_MAP` names; all at place 0 if it
-/// is not set. The kernels cost nothing on a modelled chip; [`HubSystem::open`] says a map and costs.
+/// Makes the tasks and hubs that `describe` returns for a copy of `argument`, at the places that `ISLES_MAP` names, or
+/// all at place 0 if it is not set. On a modelled chip the kernels take no time; [`HubSystem::open`] takes a map and
+/// costs.
 ///
 /// # Errors
-/// [`Misused`](ErrorKind::Misused): a name is there twice, or the map is wrong; the text names the entry and what is
-/// allowed. A place is dead.
+/// [`Misused`](ErrorKind::Misused): a name is used twice, or the map is invalid; the text names the entry and what is
+/// allowed. [`DeadPlace`](ErrorKind::DeadPlace): a place is dead.
 pub async fn open<A, D>(argument: A, describe: D) -> Result<HubSystem>
 where
     A: Serialize + DeserializeOwned + Clone + 'static,

@@ -1,8 +1,7 @@
-//! The table of machines: how each is called, what runs it, and what a program lacks that cannot have it.
+//! The table of machines: the name and the driver of each, and the error for one that this program was built without.
 //!
-//! A machine that is compiled in by a feature has its row in any case; without the feature what runs it refuses, and
-//! says which feature is missing. Invariant: to choose, start and end a machine, other modules need not know which of
-//! them this program was built with.
+//! A machine behind a feature has its row in any case; without the feature, its driver returns an error that names the
+//! feature. Invariant: other modules choose, start and end machines without knowing which features this program has.
 
 use super::launcher::{Launcher, warn_of_single_tasks};
 #[cfg(feature = "mpi")]
@@ -23,17 +22,18 @@ use isles_transport_shm::PLACES_MAX;
 use isles_transport_shm::processes::JOIN_VARIABLE;
 use std::sync::OnceLock;
 
-/// Outcome of a run: the result of `main` and the report of the places, or the reason why it could not be started.
+/// Outcome of a run: the result of `main` and the report of the places, or the error that prevented the run or its
+/// output.
 pub(crate) type LaunchResult = std::result::Result<(Result<()>, RunReport), LaunchError>;
 
-/// Driver of a machine: runs programs on it and tells its capabilities.
+/// Driver of a machine: runs programs on it and reports its capabilities.
 pub(crate) trait MachineDriver {
-    /// The name of the machine on the command line and in `ISLES_MACHINE`.
+    /// Returns the name of the machine on the command line and in `ISLES_MACHINE`.
     fn name(&self) -> &'static str;
 
-    /// Returns the largest number of places, and the origin of that limit for a sentence.
+    /// Returns the largest number of places, and the origin of that limit for use in error texts.
     ///
-    /// For threads and processes the limit is the bitmaps of their shared memory. The loopback, whose driver looks at
+    /// For threads and processes the limit comes from the bitmaps in shared memory. The loopback, whose driver visits
     /// all places at each step, has the same limit.
     fn places_max(&self) -> (u32, String) {
         (PLACES_MAX, String::new())
@@ -45,7 +45,7 @@ pub(crate) trait MachineDriver {
     /// Checks that the machine can run `places` places as `environment` asks.
     ///
     /// # Errors
-    /// The first setting that does not go with the machine.
+    /// The first setting that the machine does not support.
     fn check(&self, environment: &Environment, places: u32) -> std::result::Result<(), ConfigError> {
         let _ = (environment, places);
         #[cfg(feature = "chip")]
@@ -53,15 +53,15 @@ pub(crate) trait MachineDriver {
         Ok(())
     }
 
-    /// Returns `true` if the places record themselves for a trace.
+    /// Returns `true` if the places of this machine can record a trace.
     fn is_traced(&self) -> bool {
         false
     }
 
-    /// Checks that a run of `launch` can write `wanted` of itself.
+    /// Checks that a run of `launch` can produce the output `wanted`.
     ///
     /// # Errors
-    /// It cannot.
+    /// The machine does not produce it.
     fn check_export(&self, launch: &Launch, wanted: &ExportRequest) -> std::result::Result<(), ConfigError> {
         let _ = launch;
         let why = match wanted.export {
@@ -72,14 +72,14 @@ pub(crate) trait MachineDriver {
         Err(wanted.refusal(format!("nothing with machine {} ({why})", self.name())))
     }
 
-    /// Returns the files that a run of `launch` reads because of the machine.
+    /// Returns claims for the files that the machine reads in a run of `launch`.
     fn reads(&self, launch: &Launch) -> Vec<Claim> {
         let _ = launch;
         Vec::new()
     }
 
-    /// Runs `main` at the first place. What places do is recorded for `collector`, if there is one; what cannot be
-    /// written is added to `unwritten`.
+    /// Runs `main` at the first place. Places record their activity for `collector`, if given; failed outputs are added
+    /// to `unwritten`.
     fn run(
         &self,
         launch: &Launch,
@@ -88,10 +88,10 @@ pub(crate) trait MachineDriver {
         unwritten: &mut Vec<WriteError>,
     ) -> LaunchResult;
 
-    /// Runs the test `name`, whose other processes start with that name, as often as it is to be run here.
+    /// Runs the test `name`, once or for each seed. Other processes of the test are started with that name.
     ///
     /// # Errors
-    /// In words: it cannot be started, or it has failed.
+    /// The text of the error that prevented the test or made it fail.
     fn run_test(
         &self,
         launch: &Launch,
@@ -103,17 +103,17 @@ pub(crate) trait MachineDriver {
     }
 }
 
-/// The outcome of one run of a test, in words if it is a bad one.
+/// Converts the outcome of one run of a test; errors become text.
 pub(crate) fn test_outcome(ended: LaunchResult) -> std::result::Result<(), String> {
     let (result, _) = ended.map_err(|error| error.to_string())?;
     result.map_err(|error| error.to_string())
 }
 
-/// A kind of machine.
+/// A row of the table of machines.
 pub(crate) struct MachineRow {
-    /// The names that a refusal lists: none, where this program does not offer it.
+    /// The names that errors list; none if this program was built without the machine.
     names: &'static [&'static str],
-    /// Returns what a name says of the machine, if it is one of this kind.
+    /// Parses a name of this kind of machine.
     read: fn(name: &str) -> Option<MachineName>,
 }
 
@@ -133,30 +133,30 @@ pub(crate) const MACHINES: [MachineRow; 6] = [
     },
 ];
 
-/// `machine`, if that is its name.
+/// Returns `machine` if `name` is its name.
 fn known(machine: Machine, name: &str) -> Option<MachineName> {
     (machine.name() == name).then_some(MachineName::Known(machine))
 }
 
-/// The names of all machines that this program offers, with commas.
+/// Returns the names of all machines that this program offers, separated by commas.
 fn names() -> String {
     MACHINES.iter().flat_map(|row| row.names).copied().collect::<Vec<_>>().join(", ")
 }
 
-/// Reads the name of a machine. Whether there is a chip of the name is not asked.
+/// Parses the name of a machine. It does not look for the chip of a chip's name.
 ///
 /// # Errors
-/// No machine is called so; the refusal lists those that this program offers.
+/// No machine has this name; the error lists those that this program offers.
 pub(crate) fn read_name(source: &str, value: &str) -> std::result::Result<MachineName, ConfigError> {
     let read = MACHINES.iter().find_map(|row| (row.read)(value));
     read.ok_or_else(|| ConfigError::new(source, value, names()))
 }
 
 impl Machine {
-    /// The machine of a name.
+    /// Returns the machine of a name.
     ///
     /// # Errors
-    /// There is no such chip, or this program knows no chips.
+    /// The chip does not exist, or this program was built without chips.
     pub(crate) fn find(name: &Setting<MachineName>) -> std::result::Result<Machine, ConfigError> {
         match &name.value {
             MachineName::Known(machine) => Ok(*machine),
@@ -169,10 +169,10 @@ impl Machine {
         }
     }
 
-    /// The machine as its settings in `environment` say it is to be.
+    /// Applies the settings of `environment` to the machine.
     ///
     /// # Errors
-    /// It has not what is said of it.
+    /// The machine lacks what a setting selects.
     pub(crate) fn with_settings(
         self,
         environment: &Environment,
@@ -185,7 +185,7 @@ impl Machine {
         }
     }
 
-    /// Returns the driver of the machine, or one that reports what this program lacks for it.
+    /// Returns the driver of the machine, or one that reports the missing feature.
     pub(crate) fn driver(&self) -> &dyn MachineDriver {
         match self {
             Machine::Threads => &threads::Driver,
@@ -204,20 +204,20 @@ impl Machine {
     }
 }
 
-/// Reason for which a chip, and a setting that only chips have, is refused.
+/// Error text for a chip, or a setting of chips, in a program without the feature `chip`.
 #[cfg(not(feature = "chip"))]
 pub(crate) const LACKS_CHIPS: &str = "this program was built without the feature `chip`";
 
-/// The package of this program, for what is said of how to build it.
+/// The package of this program, named in the command that rebuilds it.
 static PACKAGE: OnceLock<String> = OnceLock::new();
 
-/// Names the package that this program is built of, before anything else of Isles is used.
+/// Names the package of this program. Call it before anything else of Isles.
 #[doc(hidden)]
 pub fn name_package(package: &str) {
     PACKAGE.get_or_init(|| package.to_owned());
 }
 
-/// Says that this program was built without `what`, and how it is built with the feature.
+/// Returns the text that this program was built without `what`, with the command that builds it with `feature`.
 #[cfg(not(all(feature = "mpi", feature = "guests")))]
 pub(crate) fn lacks_feature(what: &str, feature: &str) -> String {
     let own = std::env::current_exe().ok();
@@ -237,7 +237,7 @@ fn lacks_mpi() -> String {
     format!("{lack}; or set ISLES_MACHINE to another machine, and each rank runs alone")
 }
 
-/// Ranks in a program that was built without MPI.
+/// Driver of the machine `mpi` in a program that was built without MPI.
 #[cfg(not(feature = "mpi"))]
 struct MpiUnavailable;
 
@@ -264,9 +264,9 @@ impl MachineDriver for MpiUnavailable {
     }
 }
 
-/// Serves as a place, and ends the process, if an MPI launcher has started it as a rank but the first; in the first
-/// one, gets ready for a run. A program without MPI that is one of several ranks ends with a line that says how to
-/// build it, instead of doing everything once for each.
+/// In a process that an MPI launcher has started as a rank: prepares a run in the first rank; in the others serves as a
+/// place and ends the process. If this program was built without MPI and is one of several ranks, it exits with a line
+/// that says how to build it, instead of running once in each rank.
 pub(crate) fn serve_if_rank() {
     if std::env::var_os(JOIN_VARIABLE).is_some() || init::is_running() {
         return;
@@ -291,7 +291,7 @@ pub(crate) fn is_first_rank() -> bool {
     false
 }
 
-/// The name and version of the MPI library that this program was built with, if it was with one.
+/// Returns the name and version of the MPI library that this program was built with, if any.
 pub fn mpi_library() -> Option<String> {
     #[cfg(feature = "mpi")]
     return Some(mpi::library_version());

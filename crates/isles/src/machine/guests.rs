@@ -1,11 +1,11 @@
 //! Environment in which the tasks of a place run: its process, or a guest of it, in ring 3 of a virtual machine.
 //!
-//! The machine `guests` is the machine `processes` but for this: processes are started, joined and watched alike, and
-//! messages go through the same shared segment. Without the feature `guests` no place is a guest.
+//! This is the only difference between the machines `guests` and `processes`: both start, join and watch processes
+//! alike, and send messages through the same shared segment. Without the feature `guests` no place is a guest.
 
 use isles_transport::PlaceId;
 
-/// The variable by which a process learns that its place is a guest, if it is not empty.
+/// Variable that is not empty in a process whose place is a guest.
 pub(crate) const GUEST_VARIABLE: &str = "ISLES_JOIN_GUEST";
 
 /// Environment in which the tasks of a place run.
@@ -18,7 +18,7 @@ pub(crate) enum PlaceCode {
 }
 
 impl PlaceCode {
-    /// As the process that started this one has said.
+    /// Returns the environment chosen by the process that started this one.
     pub(crate) fn of_this_process() -> PlaceCode {
         match std::env::var_os(GUEST_VARIABLE) {
             Some(value) if !value.is_empty() => PlaceCode::OfGuests,
@@ -26,10 +26,10 @@ impl PlaceCode {
         }
     }
 
-    /// Checks that this process can have it, before anything is started; in words.
+    /// Checks, before anything is started, that this process supports it.
     ///
     /// # Errors
-    /// There is no KVM that makes guests.
+    /// The text of the error, if KVM is not usable.
     #[cfg(feature = "guests")]
     pub(crate) fn check(self) -> std::result::Result<(), String> {
         match self {
@@ -38,10 +38,10 @@ impl PlaceCode {
         }
     }
 
-    /// Makes the guest of `place`, if it is to be one. It belongs to this thread.
+    /// Creates the guest of `place`, if it runs in one. The guest belongs to this thread.
     ///
     /// # Errors
-    /// KVM refuses; in words.
+    /// The text of the error, if KVM refuses.
     pub(crate) fn prepare(self, place: PlaceId) -> std::result::Result<TaskSpace, String> {
         #[cfg(feature = "guests")]
         {
@@ -57,7 +57,7 @@ impl PlaceCode {
     }
 }
 
-/// Environment of the tasks of a place: a guest, or none, which is the process.
+/// Environment of the tasks of a place: a guest, or the process itself.
 pub(crate) struct TaskSpace {
     #[cfg(feature = "guests")]
     guest: Option<isles_hypervisor::Guest>,

@@ -1,10 +1,9 @@
 //! The identity of the running program, for the handshake between processes of one host.
 //!
-//! It is made of what the system knows of the program's file, not of its bytes: each place asks for it at its start,
-//! and a digest of a large program at every place would take longer than many runs. Invariant: while a program runs,
-//! its file cannot be written, so one file with one time of change holds one program. It does not compare programs
-//! of different hosts: there the same program is another file. Whoever must know the program again later, in another
-//! place, pays for a digest of its bytes.
+//! It is derived from the metadata of the program's file, not from its bytes: each place needs it at its start, and a
+//! digest of a large program at every place would take longer than many runs. Invariant: the file of a running program
+//! cannot be written, so one file with one time of change holds one program. Programs of different hosts cannot be
+//! compared this way, because they are different files; comparing them needs a digest of the bytes.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -12,13 +11,13 @@ use std::{fmt, fs, io};
 
 /// Returns an identity of the running program's file.
 ///
-/// It differs from that of every other file of this host, and from that of the same file before a change.
+/// It differs from that of every other file of this host, and from that of the same file before a change. It detects
+/// other builds, not forgeries: places trust each other as processes of one user.
 ///
-/// It tells builds apart, not forgeries: places trust each other as processes of one user. The path still names the
-/// running program when its file has been replaced or deleted.
+/// [`PROGRAM`] still names the running program after its file has been replaced or deleted.
 ///
 /// # Errors
-/// The system does not say what the program's file is.
+/// The system does not provide the program's file.
 pub(crate) fn identity() -> Result<[u8; 16], UnknownProgram> {
     identity_of(Path::new(PROGRAM)).map_err(UnknownProgram)
 }
@@ -26,7 +25,7 @@ pub(crate) fn identity() -> Result<[u8; 16], UnknownProgram> {
 /// The system's name for the running program's file.
 pub(crate) const PROGRAM: &str = "/proc/self/exe";
 
-/// The system does not say what the running program is.
+/// The system does not provide the file of the running program.
 #[derive(Debug)]
 pub(crate) struct UnknownProgram(io::Error);
 
@@ -37,14 +36,14 @@ impl fmt::Display for UnknownProgram {
     }
 }
 
-/// A digest of the file's device, number, length and time of change.
+/// Returns a digest of the file's device, inode, length and time of change.
 fn identity_of(file: &Path) -> io::Result<[u8; 16]> {
     let file = fs::metadata(file)?;
     let words = [file.dev(), file.ino(), file.len(), file.mtime() as u64, file.mtime_nsec() as u64];
     Ok(digest_words(words))
 }
 
-/// 128 bits of the words: two FNV-1a style lanes over them. It finds accidents, not forgeries.
+/// Returns a 128-bit digest of the words, from two lanes in the style of FNV-1a. It detects accidents, not forgeries.
 pub(crate) fn digest_words(words: impl IntoIterator<Item = u64>) -> [u8; 16] {
     let mut lanes = [0xcbf2_9ce4_8422_2325_u64, 0x6c62_272e_07bb_0142];
     for word in words {
@@ -63,7 +62,7 @@ mod tests {
     use std::fs::File;
     use std::time::{Duration, SystemTime};
 
-    /// The identity of a file at `path` of `len` bytes, changed last at `changed`.
+    /// Returns the identity of a file at `path` of `len` bytes, changed last at `changed`.
     fn identity_at(path: &Path, len: u64, changed: SystemTime) -> [u8; 16] {
         let file = File::options().create(true).append(true).open(path).unwrap();
         file.set_len(len).unwrap();

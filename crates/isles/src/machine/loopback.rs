@@ -1,4 +1,4 @@
-//! Invented places in one thread: the order of everything is fixed by a seed.
+//! Simulated places in one thread; a seed fixes the order of all events.
 
 pub use isles_transport::loopback::{Plan, PlannedDeath, PlannedStop};
 
@@ -18,11 +18,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Lines of each part of the error of a run that stands still, at most: equal ones are one, and the others are mostly
+/// Maximum number of lines in each part of the error of a stalled run. Equal lines are merged, and the rest are mostly
 /// alike.
 const LISTED_MAX: usize = 32;
 
-/// Driver of the machine `loopback`: runs a program over invented places, in the order that the launch's seed fixes.
+/// Driver of the machine `loopback`: runs a program over simulated places, in the order fixed by the seed of the
+/// launch.
 pub(crate) struct Driver;
 
 impl MachineDriver for Driver {
@@ -59,10 +60,10 @@ impl MachineDriver for Driver {
     }
 }
 
-/// Runs `main` over `places` invented places as `plan` says; the same plan gives the same run.
+/// Runs `main` over `places` simulated places under `plan`; the same plan gives the same run.
 ///
-/// Gives the result of `main` (an error of kind [`ErrorKind::Misused`] that explains what everyone waits for,
-/// if the run stands still), what the places did, and a digest of the order of events.
+/// Returns the result of `main`, the report of the places, and a digest of the order of events. If the run stalls, the
+/// result is an error of kind [`ErrorKind::Misused`] that lists what the places wait for.
 pub fn simulate<M, F>(places: u32, plan: Plan, main: M) -> (Result<()>, RunReport, u64)
 where
     M: FnOnce() -> F,
@@ -82,7 +83,7 @@ fn run_plan(places: u32, plan: Plan, main: Main<'_>) -> (Result<()>, RunReport, 
     let result = result.and_then(|()| driver.drain_and_check_teams());
     let digest = driver.world.digest();
     let places = locals.iter().map(|local| Some(local.report())).collect();
-    // No send waits for others from here on.
+    // From here on no send runs the other places while it waits.
     drop(driver);
     for local in &locals {
         local.enter(|| run::close(local));
@@ -90,21 +91,21 @@ fn run_plan(places: u32, plan: Plan, main: Main<'_>) -> (Result<()>, RunReport, 
     (result, RunReport { places }, digest)
 }
 
-/// Steps for which the driver waits for messages of collectives that are over.
+/// Maximum number of steps in which the driver lets messages of finished collectives arrive.
 const SETTLED_STEPS_MAX: usize = 10_000;
 
-/// Turns that may stop in the middle, one within the other; bounds the stack.
+/// Maximum number of suspended turns nested in each other; bounds the stack.
 const SUSPENDED_MAX: usize = 4;
 
-/// Gives the places of a world their turns.
+/// Steps the places of a world.
 ///
-/// A turn may stop in the middle, where a send waits for room; others then have turns within it, as other threads would
-/// run meanwhile. Invariant: a place has one turn at a time.
+/// A turn may be suspended while a send waits for room; other places then have turns nested within it, as other threads
+/// would run meanwhile. Invariant: a place has one turn at a time.
 struct WorldDriver {
     world: World,
     locals: Vec<Rc<Local>>,
     busy: RefCell<Vec<bool>>,
-    /// The places whose turns have stopped, the outermost first.
+    /// The places whose turns are suspended, the outermost first.
     suspended: RefCell<Vec<PlaceId>>,
 }
 
@@ -126,7 +127,7 @@ impl WorldDriver {
         driver
     }
 
-    /// Gives turns in the world's order until `over` has a result; `None` if nothing will ever happen again.
+    /// Steps places in the world's order until `over` returns a result; `None` if the run stalls.
     fn drive<R>(&self, mut over: impl FnMut() -> Option<R>) -> Option<R> {
         let mut compared = CollectiveMismatchCheck::default();
         loop {
@@ -139,10 +140,11 @@ impl WorldDriver {
         }
     }
 
-    /// Lets all places take in what collectives that are over have left under way, and says whether they were the same.
+    /// Lets messages of finished collectives arrive, and checks that the members of each team called the same
+    /// collectives.
     fn drain_and_check_teams(&self) -> Result<()> {
         if self.locals.iter().any(|local| isles_services::teams_may_be_apart(local)) {
-            // Places may send to each other for ever; what a team sends comes within that many steps.
+            // Bounded, because places may send to each other forever; messages of a team arrive within that many steps.
             for _ in 0..SETTLED_STEPS_MAX {
                 let attended = self
                     .locals
@@ -156,7 +158,7 @@ impl WorldDriver {
         check_collectives(&self.locals)
     }
 
-    /// Gives one place a turn, or lets time pass; false if nothing will ever happen again.
+    /// Gives one place a turn or advances time; returns `false` if the run has stalled.
     fn advance(&self) -> bool {
         let runnable: Vec<PlaceId> = {
             let (busy, suspended) = (self.busy.borrow(), self.suspended.borrow());
@@ -173,14 +175,14 @@ impl WorldDriver {
         true
     }
 
-    /// The step at which the next timer of a place is due, if it lives.
+    /// Returns the step at which the next timer of a living place is due.
     fn due_step(&self, place: PlaceId) -> Option<u64> {
         let due = self.locals[place.index()].next_due().filter(|_| self.world.is_alive(place))?;
-        // A sleep without end is due never; the clock shows whole steps.
+        // Rounded up, because the clock counts whole steps. An endless sleep does not fit and is never due.
         u64::try_from(due.as_nanos().div_ceil(1_000)).ok()
     }
 
-    /// Lets the others run while a send of `place` waits; false if it is to wait no longer.
+    /// Lets other places run while a send of `place` waits; returns `false` if it must stop waiting.
     fn run_others(&self, place: PlaceId) -> bool {
         if self.suspended.borrow().len() == SUSPENDED_MAX || !self.world.waits_on() {
             return false;
@@ -191,8 +193,8 @@ impl WorldDriver {
         goes_on
     }
 
-    /// Lets time pass until a message arrives or a timer is due, whatever is first; false if neither will ever be.
-    /// Within a turn that has stopped, time passes for messages only: no deadline may come while that turn can go on.
+    /// Advances time to the next arrival of a message or the next timer; returns `false` if there is neither. Within a
+    /// suspended turn, time advances for messages only: no deadline may expire while that turn could go on.
     fn advance_time(&self) -> bool {
         let places = (0..self.locals.len() as u32).map(PlaceId);
         let places = places.filter(|place| !self.world.is_stopped(*place));
@@ -208,9 +210,9 @@ impl WorldDriver {
     }
 }
 
-/// The error of a run of places in one thread in which nothing will ever happen again.
+/// Returns the error of a stalled run whose places share a thread.
 ///
-/// Failures come first, because the others often wait for a task that has failed.
+/// Failures come first, because the waits are often for a task that has failed.
 pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
     let (mut failures, mut causes) = (Vec::new(), Vec::new());
     for local in locals {
@@ -227,7 +229,7 @@ pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
     Error::new(ErrorKind::Misused, format!("{text}waiting for:\n  {causes}"))
 }
 
-/// The first of the lines, and how many more there are.
+/// Joins the first lines, followed by the number of lines left out.
 fn summarize_lines(mut lines: Vec<String>) -> String {
     let more = lines.len().saturating_sub(LISTED_MAX);
     if more > 0 {

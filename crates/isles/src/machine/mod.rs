@@ -1,10 +1,10 @@
 //! The machines, and the stated bound on the memory of a place under load.
 //!
-//! One file a machine, and the table of all in `driver`; modelled chips are a folder of their own. Here is also what
-//! machines whose places share a thread do about teams when nothing happens any more, and at the end of a run. The
-//! bound is here because only this crate knows both halves: what the transport keeps in the segment, and what the
-//! runtime keeps on the heap. It computes from the constants that the code uses and holds no figure of its own but that
-//! of an idle place. `docs/memory.md` says what is bounded, what is the program's own, and why.
+//! Each machine has a file, and `driver` has the table of all; modelled chips have a folder of their own. This file
+//! also checks the collectives of places that share a thread, when a run stalls and when it ends. The memory bound is
+//! here because only this crate knows both halves: the transport's part in the segment and the runtime's part on the
+//! heap. It is computed from the constants of the code; the only figure of its own is that of an idle place.
+//! `docs/memory.md` explains the bound.
 
 pub(crate) mod driver;
 pub(crate) mod guests;
@@ -30,7 +30,7 @@ use isles_transport_shm::Geometry;
 use std::fmt;
 use std::rc::Rc;
 
-/// Stack of the thread of a place in bytes: as much as the first thread of a process usually has.
+/// Stack of the thread of a place in bytes: the usual size for the first thread of a process.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
 
 /// Kind of the places of a run.
@@ -38,27 +38,26 @@ pub(crate) const STACK_BYTES: usize = 8 << 20;
 pub enum Machine {
     /// Threads of this process.
     Threads,
-    /// Processes of this host that share memory; the first one starts the others from the same program.
+    /// Processes of this host with shared memory; the first one starts the others from the same program.
     Processes,
-    /// As [`Machine::Processes`], and the code of each runs as the guest of a small hypervisor. Needs `/dev/kvm` and
-    /// the feature `guests`.
+    /// As [`Machine::Processes`], with the code of each as the guest of a small hypervisor. Needs `/dev/kvm` and the
+    /// feature `guests`.
     Guests,
-    /// Ranks that an MPI launcher has started, a place each, of one host or several. Needs the feature `mpi`.
+    /// Ranks started by an MPI launcher on one host or several, one place each. Needs the feature `mpi`.
     Mpi,
-    /// Invented places in one thread, in an order that a seed fixes; for tests.
+    /// Simulated places in one thread, in an order fixed by a seed; for tests.
     Loopback,
-    /// The cores of a modelled chip, in one thread: the same answers, and a predicted time. Without the feature `chip`
-    /// there is no such chip.
+    /// The cores of a modelled chip, in one thread: the same results, and a predicted time. Needs the feature `chip`.
     Chip(ModelledChip),
 }
 
-/// A chip that places can run on: none, because this program was built without the feature `chip`.
+/// A modelled chip; has no values, because this program was built without the feature `chip`.
 #[cfg(not(feature = "chip"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ModelledChip {}
 
 impl Machine {
-    /// Its name on the command line and in `ISLES_MACHINE`.
+    /// Returns its name on the command line and in `ISLES_MACHINE`.
     pub fn name(self) -> &'static str {
         self.driver().name()
     }
@@ -70,10 +69,10 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Comparisons so far of the collectives in which the places of one thread wait.
+/// State of the check for mismatched collectives among places that share a thread.
 ///
-/// When nothing will ever happen again, members of a team may wait for each other in different collectives. Then they
-/// say so to each other, and their calls end with an error; only if that changes nothing, the run stands still.
+/// When a run stalls, members of a team may be waiting for each other in different collectives. They then compare their
+/// collectives, and mismatched calls end with an error. Only if that changes nothing has the run stalled for good.
 #[derive(Default)]
 pub(crate) struct CollectiveMismatchCheck {
     is_compared: bool,
@@ -81,11 +80,11 @@ pub(crate) struct CollectiveMismatchCheck {
 }
 
 impl CollectiveMismatchCheck {
-    /// Asks places to compare where they wait, and returns `true` if that may let something happen.
+    /// Makes the places compare the collectives in which they wait; returns `true` if that may unblock the run.
     ///
-    /// They are asked the first time, and again only after another team was broken up.
+    /// They compare at the first call, and again only after another team has failed.
     ///
-    /// `wake` lets a place have a turn.
+    /// `wake` schedules a turn for a place.
     pub(crate) fn may_continue(&mut self, locals: &[Rc<Local>], wake: impl Fn(PlaceId)) -> bool {
         let broken = locals.iter().map(|local| isles_services::broken_teams(local)).sum();
         if std::mem::replace(&mut self.is_compared, true) && broken == self.broken {
@@ -97,21 +96,21 @@ impl CollectiveMismatchCheck {
     }
 }
 
-/// The end of a run of places in one thread as far as teams have a say in it.
+/// Checks at the end of a run that all members of each team called the same collectives.
 ///
 /// # Errors
-/// Members of a team were in different collectives, and no call of the program has ended with that error.
+/// Members of a team called different collectives, and no call of the program has returned that error.
 pub(crate) fn check_collectives(locals: &[Rc<Local>]) -> isles_runtime::Result<()> {
     locals.iter().try_for_each(|local| local.enter(|| local.check_unreported_faults()))
 }
 
-/// Memory of a place besides its messages, in bytes: tables, stacks, pages of the program that it touches.
+/// Memory of a place besides its messages, in bytes: tables, stacks, touched pages of the program.
 const IDLE_BYTES: u64 = 2 << 20;
 
-/// Bytes of a task that captures a few words.
+/// Size in bytes of a task that captures a few words.
 pub const SMALL_TASK_BYTES: usize = 128;
 
-/// Most bytes that one of `places` places accounts for: in the segment, and on its own heap.
+/// Returns the maximum bytes that each of `places` places uses: in the segment, and on its own heap.
 fn place_bytes_max(places: u32, task_bytes: usize) -> [u64; 2] {
     let geometry = Geometry::for_places(places);
     let turn = geometry.turn_max();
@@ -120,13 +119,12 @@ fn place_bytes_max(places: u32, task_bytes: usize) -> [u64; 2] {
 }
 
 impl Launch {
-    /// Most bytes that messages make resident in the process of one place, whatever the places send each other. None
-    /// of ranks, where the library has memory of its own, nor on the loopback machine and on modelled chips, which have
-    /// none.
+    /// Returns the maximum bytes that messages make resident in the process of one place. `None` for MPI, whose library
+    /// has memory of its own, for the loopback machine and for modelled chips.
     ///
-    /// `task_bytes` is the size of a task that arrives; [`SMALL_TASK_BYTES`] if it captures a few words. A process may
-    /// have touched the shared memory of all places, so all of it is in the bound. What is the program's own is not:
-    /// values and tasks that have begun, and what one poll sends while place and receiver are both full.
+    /// `task_bytes` is the size of an arriving task; [`SMALL_TASK_BYTES`] if it captures a few words. A process may
+    /// touch the shared memory of all places, so the bound includes all of it. It excludes the program's own memory:
+    /// values, running tasks, and messages that one poll sends while the place and the receiver are both full.
     pub fn resident_bytes_max(&self, task_bytes: usize) -> Option<u64> {
         let places = u64::from(self.places);
         let [shared, heap] = place_bytes_max(self.places, task_bytes);

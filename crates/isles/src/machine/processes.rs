@@ -1,4 +1,4 @@
-//! Places that are processes of this host; the first one starts the others from the same program.
+//! Places as processes of this host; the first one starts the others from the same program.
 
 use crate::init;
 use crate::launch::{Launch, LaunchError, Main, pinned_places};
@@ -25,19 +25,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Time limits of the places: to join, and to end once the run is over.
+/// Time limits for the places to join, and to end once the run is over.
 const JOIN_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// Exit code of a process whose place panicked outside of any task; Rust's own.
+/// Exit code of a process whose place panicked outside of any task, as Rust has it.
 const EXIT_PANICKED: i32 = 101;
 
 /// Exit code of a process that cannot join because `init` has closed the descriptors for joining.
 ///
-/// The first process, which started it, reports that once for all places.
+/// The first process reports this once for all places.
 const EXIT_DESCRIPTORS_CLOSED: i32 = 120;
 
-/// Driver of the machines `processes` and `guests`: runs a program on processes, whose places may be guests.
+/// Driver of the machines `processes` and `guests`.
 pub(crate) struct Driver {
     code: PlaceCode,
 }
@@ -71,7 +71,7 @@ impl MachineDriver for Driver {
         main: Main<'_>,
         _: &mut Vec<WriteError>,
     ) -> LaunchResult {
-        run_program(launch, (&Program::current(), collector), main, self.code)
+        run_program(launch, &Program::current(), collector, main, self.code)
     }
 
     fn run_test(
@@ -80,14 +80,14 @@ impl MachineDriver for Driver {
         name: &'static str,
         body: TestBody<'_>,
     ) -> std::result::Result<(), String> {
-        test_outcome(run_program(launch, (&same_test(name), None), Box::new(body), self.code))
+        test_outcome(run_program(launch, &same_test(name), None, Box::new(body), self.code))
     }
 }
 
 /// Checks that the tasks of places can run as `code` says.
 ///
 /// # Errors
-/// This host, or this program, has no guests; in words.
+/// The text of the error, if this host or this program does not support guests.
 fn check_code(code: PlaceCode) -> std::result::Result<(), String> {
     #[cfg(feature = "guests")]
     return code.check();
@@ -98,12 +98,13 @@ fn check_code(code: PlaceCode) -> std::result::Result<(), String> {
     }
 }
 
-/// Runs `main` at the first place, in this process; `program` is what the other places execute.
+/// Runs `main` at the first place, in this process; the other places execute `program`.
 ///
-/// The actions of places are recorded for the collector, if there is one.
+/// Places record their activity for `collector`, if given.
 fn run_program(
     launch: &Launch,
-    (program, collector): (&Program, Option<Collector>),
+    program: &Program,
+    collector: Option<Collector>,
     main: Main<'_>,
     code: PlaceCode,
 ) -> LaunchResult {
@@ -143,7 +144,7 @@ fn run_program(
     Ok(outcome)
 }
 
-/// Returns `true` if the process was started by one that runs the same program.
+/// Returns `true` if the parent process runs the same program.
 fn was_started_by_its_program() -> bool {
     let program_of = |process: &str| std::fs::metadata(format!("/proc/{process}/exe")).ok();
     let parent = std::os::unix::process::parent_id().to_string();
@@ -152,7 +153,7 @@ fn was_started_by_its_program() -> bool {
         .is_some_and(|(ours, parent)| (ours.dev(), ours.ino()) == (parent.dev(), parent.ino()))
 }
 
-/// Returns the reason why a place has not joined. Before it joins, a process runs only `init` of all our code.
+/// Returns the reason why a place has not joined. Before joining, a process runs no code of the program except `init`.
 fn join_failure(error: &processes::LaunchError, has_init: bool) -> String {
     match error {
         processes::LaunchError::Late(place) if has_init => {
@@ -167,17 +168,17 @@ fn join_failure(error: &processes::LaunchError, has_init: bool) -> String {
     }
 }
 
-/// Serves as a place, and ends the process, if it was started as one, by a first process or by an MPI launcher; as
-/// process 1 of a container, does as [`supervise_as_process_1`]; else, and while `init` runs, does nothing.
+/// Serves as a place and ends the process, if a first process or an MPI launcher has started it as one. As process 1 of
+/// a container, acts as [`supervise_as_process_1`]. Otherwise, and while `init` runs, does nothing.
 ///
-/// `#[isles::main]` does this; a program with a `main` of its own calls it first, so that the processes it starts do
+/// `#[isles::main]` calls this. A program with its own `main` calls it first, so that the processes of its places do
 /// not read arguments and files again. [`Launch::run`] does it for places only.
 pub fn serve_if_joined() {
     supervise_as_process_1();
     serve_if_place();
 }
 
-/// As [`serve_if_joined`], in the midst of a program, which cannot be started again from there.
+/// As [`serve_if_joined`], but does not restart the program as process 1; for calls after the start.
 pub(crate) fn serve_if_place() {
     serve_if_rank();
     if init::is_running() || std::env::var_os(processes::JOIN_VARIABLE).is_none() {
@@ -195,7 +196,7 @@ pub(crate) fn serve_if_place() {
         Some(Err(error)) => fail(&error),
         None => return,
     };
-    // On a thread of its own, because the name of the first one, which panics tell, is always `main`.
+    // On a thread of its own, because panic messages call the first thread `main`.
     let thread = std::thread::Builder::new().name(place.to_string()).stack_size(STACK_BYTES);
     match thread.spawn(move || serve(&segment, place)).map(|thread| thread.join()) {
         Ok(Ok(())) => std::process::exit(0),
@@ -205,10 +206,10 @@ pub(crate) fn serve_if_place() {
     }
 }
 
-/// Returns `true` if the file can be started as the places of a run.
+/// Returns `true` if places of a run can be started from the file.
 ///
-/// Such a file is a compiled program that contains the name of the variable that tells a process that it is a place, or
-/// no compiled program at all, such as a script, which may start one.
+/// It is either a compiled program that contains the name of the variable for joining a run, or not a compiled program,
+/// such as a script that may start one.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -228,7 +229,7 @@ pub fn is_isles_program(file: &Path) -> io::Result<bool> {
         if read == 0 || piece[..end].windows(mark.len()).any(|window| window == mark) {
             return Ok(read > 0);
         }
-        // These bytes may be the beginning of the name.
+        // These bytes may be the start of the name.
         kept = end.min(mark.len() - 1);
         piece.copy_within(end - kept..end, 0);
     }

@@ -1,7 +1,7 @@
-//! A section of an MPI program: a run over the processes of a communicator that the program has.
+//! A section of an MPI program: a run over the processes of a communicator of the program.
 //!
-//! All of them call it. The first one runs `main`, the others serve, and all return when the run is over. Invariant:
-//! the communicator is copied and only the copy is used; MPI is begun and ended by the program alone.
+//! All of these processes call it. The first one runs `main`, the others serve, and all return when the run is over.
+//! Invariants: only a duplicate of the communicator is used; the program alone initializes and finalizes MPI.
 
 use super::mpi::{run_place, startup};
 use crate::launch::{Launch, LaunchError, Main};
@@ -13,20 +13,20 @@ use isles_transport_mpi::Library;
 use std::rc::Rc;
 
 impl Launch {
-    /// A run in the middle of an MPI program, over the processes of a communicator that it has: an integer as
-    /// `MPI_Comm_c2f` gives it, in C as in rsmpi (feature `mpi`). A place a process, by rank.
+    /// Makes a run within an MPI program, over the processes of one of its communicators, with one place per rank
+    /// (feature `mpi`). `communicator` is the integer that `MPI_Comm_c2f` returns.
     ///
     /// All processes of the communicator call this and then [`Launch::run`], at the same point of the program, from the
     /// thread that has called `MPI_Init_thread` with at least `MPI_THREAD_FUNNELED`. `main` runs at the first one; the
-    /// others serve, and their result is empty. When the run is over all return, and the communicator is as it was: a
-    /// copy was used, which is gone. Tasks may make calls of MPI on communicators of the program meanwhile, if all that
-    /// such a call waits for can happen while the places that make it stand still.
+    /// others serve, and return an empty report. All return when the run is over. The run uses a duplicate of the
+    /// communicator and frees it. Tasks may call MPI on communicators of the program, provided that such a call can
+    /// complete while the calling places are blocked in it.
     ///
-    /// A process that panics or dies inside ends the whole MPI program, as MPI does.
+    /// A process that panics or dies in the run ends the whole MPI program, as usual in MPI.
     ///
     /// # Errors
-    /// A variable is not allowed (`ISLES_PLACES` may only be the number of processes), or the library has not begun,
-    /// has ended, does not offer that level, or knows no such communicator of one group.
+    /// A variable has an invalid value (`ISLES_PLACES` must be the number of processes); MPI is not initialized, is
+    /// finalized, or lacks that thread level; or `communicator` is not a valid intracommunicator.
     pub fn with_communicator(communicator: i32) -> std::result::Result<Launch, LaunchError> {
         let environment = Environment::read(&[])?;
         let size = Library::size_of(communicator)
@@ -62,7 +62,7 @@ pub(super) fn run(launch: &Launch, communicator: i32, is_recorded: bool, main: M
         unable(error.to_string())
     })?;
     let is_first = library.rank() == 0;
-    let outcome = run_place(&library, connected, (None, None), |local| {
+    let outcome = run_place(&library, connected, None, None, |local| {
         if is_first {
             return run::run_first_place(local, main(), launch.stall);
         }

@@ -1,10 +1,11 @@
-//! A process that waits for another and forwards signals to it: a launcher with a page, and process 1 of a container.
+//! Processes that wait for another and forward signals to it: a launcher with a live page, and process 1 of a
+//! container.
 //!
 //! The kernel ignores the default action of a signal for process 1 of a pid namespace (pid_namespaces(7)), so a program
 //! that has no handler for SIGTERM does not end there. Such a process starts its program again as a child, for which
-//! signals act as anywhere else, and waits for it. Knows nothing of places. Invariant: a process that has been waited
-//! for is sent nothing, because its number may be another's by then; only process 1 has no need of that rule, since it
-//! ends with its child.
+//! signals act as usual, and waits for it. This module knows nothing of places. Invariant: no signal is sent to a
+//! process after it has been waited for, because its id may have been reused; process 1 is exempt, since it ends with
+//! its child.
 
 use crate::print::notice;
 use rustix::io::Errno;
@@ -21,14 +22,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A signal, by the names that both libraries have for it.
+/// A signal, as a number for `signal_hook` and as a `rustix` value.
 type ForwardedSignal = (i32, Signal);
 
 /// The signals that a launcher forwards.
 const OF_LAUNCHER: &[ForwardedSignal] =
     &[(SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP), (SIGINT, Signal::INT)];
 
-/// The signals that process 1 forwards: all that people send and whose default action ends a process.
+/// The signals that process 1 forwards: those that users send and that end a process by default.
 const OF_PROCESS_1: &[ForwardedSignal] = &[
     (SIGTERM, Signal::TERM),
     (SIGHUP, Signal::HUP),
@@ -38,28 +39,28 @@ const OF_PROCESS_1: &[ForwardedSignal] = &[
     (SIGUSR2, Signal::USR2),
 ];
 
-/// Exit code of a process that a signal has ended, without the number of the signal; shells do so.
+/// Exit code of a process that a signal has ended, less the number of the signal; as in shells.
 pub const EXIT_BY_SIGNAL: i32 = 128;
 
-/// The time that process 1 waits for other processes after its child has ended: a page shows the end for a second.
+/// Time that process 1 waits for other processes after its child has ended: a live page shows the end for a second.
 const REST_LIMIT: Duration = Duration::from_secs(2);
 
-/// Time between two looks whether they have.
+/// Time between two checks whether these have ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Forwards the signals of this process to another.
+/// Forwards signals of this process to another.
 pub struct SignalForwarder {
     target: Arc<Mutex<Target>>,
 }
 
-/// The process that gets signals, or the last one that came before there was any.
+/// The process that gets the signals, or the last signal that arrived before it was known.
 enum Target {
     Awaited(Option<Signal>),
     Process(Pid),
 }
 
 impl Target {
-    /// Signals go to `process` from now on; the one that came before goes there now.
+    /// Directs signals to `process` from now on, and forwards the pending one.
     fn set(&mut self, process: Pid) {
         if let Target::Awaited(Some(signal)) = std::mem::replace(self, Target::Process(process)) {
             self.send(signal);
@@ -75,7 +76,7 @@ impl Target {
 }
 
 impl SignalForwarder {
-    /// Keeps TERM, HUP and INT from now on, for the process that this one is about to start.
+    /// Catches TERM, HUP and INT from now on; the last one is forwarded when the child is known.
     ///
     /// # Errors
     /// The system refused it.
@@ -87,7 +88,7 @@ impl SignalForwarder {
         let (mut wakeups, sender) = UnixStream::pair()?;
         let last = Arc::new(AtomicUsize::new(0));
         for (index, (number, _)) in signals.iter().enumerate() {
-            // In this order: when the byte comes, the index is there.
+            // In this order, so that the index is stored when the byte arrives.
             flag::register_usize(*number, Arc::clone(&last), index)?;
             pipe::register(*number, sender.try_clone()?)?;
         }
@@ -95,7 +96,7 @@ impl SignalForwarder {
         let forwarder = SignalForwarder { target: Arc::clone(&target) };
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             while wakeups.read_exact(&mut [0]).is_ok() {
-                // Relaxed: the byte orders it.
+                // Relaxed is enough: the read of the byte orders it.
                 let (_, signal) = signals[last.load(Ordering::Relaxed)];
                 target.lock().unwrap_or_else(PoisonError::into_inner).send(signal);
             }
@@ -103,14 +104,14 @@ impl SignalForwarder {
         Ok(forwarder)
     }
 
-    /// Waits for `child`, to which signals go meanwhile, and lets them go to `next` from then on.
+    /// Waits for `child` and forwards signals to it meanwhile; afterwards to `next`.
     ///
     /// # Errors
     /// The system refused it.
     pub fn wait(&self, child: &mut Child, next: &Child) -> io::Result<ExitStatus> {
         let pid = Pid::from_child(child);
         self.send_to(pid);
-        // It stays a process, if a dead one, until nothing can be sent to it any more.
+        // It stays a zombie until no signal can be sent to it any more.
         let ended = || waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         while matches!(ended(), Err(Errno::INTR)) {}
         self.send_to(Pid::from_child(next));
@@ -123,9 +124,9 @@ impl SignalForwarder {
 }
 
 /// If this process is process 1 of its pid namespace, starts the program again as a child, forwards signals to it, and
-/// ends with its exit code, or with 128 and the number of the signal that ended it. Else does nothing.
+/// ends with its exit code, or with 128 and the number of the signal that ended it. Otherwise does nothing.
 ///
-/// The first call of a program that is started in a container; [`serve_if_joined`](crate::serve_if_joined) does it.
+/// Call it first in a program that may be started in a container; [`serve_if_joined`](crate::serve_if_joined) does.
 pub fn supervise_as_process_1() {
     if !getpid().is_init() {
         return;
@@ -139,7 +140,7 @@ pub fn supervise_as_process_1() {
     }
 }
 
-/// Runs this program as a child to its end; returns the exit code.
+/// Runs this program as a child until it ends, and returns the exit code.
 fn supervise() -> io::Result<i32> {
     let forwarder = SignalForwarder::of(OF_PROCESS_1)?;
     let mut arguments = std::env::args_os();
@@ -150,7 +151,7 @@ fn supervise() -> io::Result<i32> {
     let child = Pid::from_child(&command.args(arguments).spawn()?);
     forwarder.send_to(child);
     let status = loop {
-        // Processes whose parent has ended are children of this one, and have to be waited for as well.
+        // Orphaned processes become children of this one and must be waited for as well.
         match wait(WaitOptions::empty()) {
             Ok(Some((ended, status))) if ended == child => break status,
             Ok(_) | Err(Errno::INTR) => {}

@@ -1,4 +1,4 @@
-//! Places that are threads of this process, over a segment of their own.
+//! Places as threads of this process, over a segment of their own.
 
 use crate::launch::{Launch, LaunchError, Main, pinned_places};
 use crate::machine::STACK_BYTES;
@@ -41,10 +41,10 @@ impl MachineDriver for Driver {
 
 /// Runs `main` at the first place, on the calling thread.
 ///
-/// The actions of places are recorded for `collector`, if there is one.
+/// Places record their activity for `collector`, if given.
 fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> LaunchResult {
     let unable = |error: &dyn std::fmt::Display| LaunchError::Machine(format!("machine threads: {error}"));
-    // Threads share one image, so there is nothing to tell apart.
+    // Threads share one program image, so the segment needs no identity.
     let segment = Segment::for_places(launch.places, [0; 16]).map_err(|error| unable(&error))?;
     segment.keep_processors(&launch.pinning.value);
     let observation = Observation::begin(launch, RunDescription::default(), 0)?;
@@ -80,7 +80,7 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> LaunchR
     let outcome = run::run_first_place(&local, main(), launch.stall);
     drop(local);
     for (place, thread) in threads {
-        // A place that computes for ever says no farewell, and is left to itself.
+        // A place that never stops computing has no report; its thread is not joined.
         if outcome.1.places[place.index()].is_some() {
             let _ = thread.join();
         }

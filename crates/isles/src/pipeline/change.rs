@@ -1,8 +1,8 @@
-//! Changes of the groups of a pipeline that runs.
+//! Changes of the groups of a running pipeline.
 //!
-//! New groups and their channels are made while the old groups go on; then a marker goes through the pipeline behind
-//! the last item of the old groups. Invariant: one change is prepared at a time, and its marker waits behind those
-//! before.
+//! New groups and their channels are prepared while the old groups run; then a marker follows the last item of the old
+//! groups through the pipeline. Invariant: one change is prepared at a time, and its marker is queued behind earlier
+//! ones.
 
 use super::Pipeline;
 use super::flow::{Exit, PipelineState, partition_of};
@@ -22,17 +22,17 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
 
-/// A recombination that makes the slowest group faster by less than one part in this many is left.
+/// Smallest gain of the slowest group that justifies a recombination, as the reciprocal of its cost.
 const GAIN_MIN: u64 = 20;
 
-/// Facts that a place has about a stage.
+/// A place's measurements of a stage.
 #[derive(Serialize, Deserialize)]
 struct StageFacts {
     mean: Option<f64>,
     state_bytes: Option<usize>,
 }
 
-/// Returns the facts that this place has about some stages.
+/// Returns this place's measurements of the stages `first..end`.
 fn stage_facts<P: Pipeline>(local: &LocalPipeline<P>, first: usize, end: usize) -> Vec<StageFacts> {
     let fact = |stage: usize| StageFacts {
         mean: local.monitor.means()[stage],
@@ -44,15 +44,15 @@ fn stage_facts<P: Pipeline>(local: &LocalPipeline<P>, first: usize, end: usize) 
 /// Origin of the states of new groups.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum StateOrigin {
-    /// Each place has built them.
+    /// States as each place has built them.
     Built,
-    /// The groups that take items now.
+    /// States of the present groups.
     Groups,
-    /// They are delivered, as those of a checkpoint.
+    /// States that are delivered, such as those of a checkpoint.
     Delivered,
 }
 
-/// Groups at places, their channels and their tasks.
+/// Prepared groups with their channels and tasks.
 pub(super) struct Prepared {
     pub(super) groups: Vec<PlacedGroup>,
     pub(super) epoch: u64,
@@ -64,7 +64,7 @@ pub(super) struct Prepared {
 /// Both ends of the channels between two groups.
 type ChannelEnds = (Vec<Sender<StagePacket>>, Vec<Receiver<StagePacket>>);
 
-/// The ends of a replica: one; those of a group of one replica: all.
+/// Returns the one end of a replica, or all ends of a group that is not replicated.
 fn ends_of<T: Clone>(ends: &[T], replica: Option<usize>) -> Vec<T> {
     match replica {
         Some(replica) => vec![ends[replica].clone()],
@@ -72,7 +72,7 @@ fn ends_of<T: Clone>(ends: &[T], replica: Option<usize>) -> Vec<T> {
     }
 }
 
-/// Lets the next change be prepared.
+/// Allows the next change when dropped.
 pub(super) struct ChangeGuard<'a>(&'a Monitor<bool>);
 
 impl Drop for ChangeGuard<'_> {
@@ -82,7 +82,7 @@ impl Drop for ChangeGuard<'_> {
 }
 
 impl<P: Pipeline> PipelineState<P> {
-    /// The living places that the pipeline may use.
+    /// Returns the living places that the pipeline may use.
     pub(super) fn live_places(&self) -> Vec<Place> {
         self.usable.borrow().iter().copied().filter(|place| !place.is_dead()).collect()
     }
@@ -96,7 +96,8 @@ impl<P: Pipeline> PipelineState<P> {
         Ok(())
     }
 
-    /// Changes to the groups that `choose` makes of those there are, and the costs. Nothing once the end has been sent.
+    /// Changes to the partition that `choose` returns for the present one and the costs. Does nothing once the end has
+    /// been sent.
     pub(super) async fn change(
         &self,
         choose: impl Fn(&Partition, &StageCosts) -> Partition,
@@ -109,7 +110,7 @@ impl<P: Pipeline> PipelineState<P> {
             }
             match self.change_once(&choose, cores).await {
                 Err(error) if is_death(&error) => {
-                    // The error of a death may come before its news.
+                    // The error caused by a death may arrive before the notice of the death.
                     while !self.has_dead_group() && self.live_places().len() == living {
                         yield_now().await;
                     }
@@ -124,7 +125,7 @@ impl<P: Pipeline> PipelineState<P> {
         }
     }
 
-    /// As [`PipelineState::change`]; returns false if a place of the groups died meanwhile.
+    /// As [`PipelineState::change`]; returns `false` if a place of the groups has died in between.
     async fn change_once(
         &self,
         choose: impl Fn(&Partition, &StageCosts) -> Partition,
@@ -160,13 +161,13 @@ impl<P: Pipeline> PipelineState<P> {
         Ok(true)
     }
 
-    /// Waits until no change is prepared, and keeps others from preparing one.
+    /// Waits until no change is being prepared, and blocks others.
     pub(super) async fn change_guard(&self) -> ChangeGuard<'_> {
         self.is_changing.when(|is_changing| !is_changing, |is_changing| *is_changing = true).await;
         ChangeGuard(&self.is_changing)
     }
 
-    /// Returns `true` if a group that takes items is at a dead place.
+    /// Returns `true` if a present group is at a dead place.
     pub(super) fn has_dead_group(&self) -> bool {
         self.groups.borrow().iter().any(is_dead)
     }
@@ -181,7 +182,7 @@ impl<P: Pipeline> PipelineState<P> {
         self.change(recombine, None).await
     }
 
-    /// Makes the channels of new groups, which stay near the states they need.
+    /// Assigns new groups to places, close to the states they need, and makes their channels.
     pub(super) async fn prepare(&self, partition: &Partition, origin: StateOrigin) -> Result<Prepared> {
         let living = self.live_places();
         let numbers: Vec<usize> = living.iter().map(|place| place.index()).collect();
@@ -223,7 +224,7 @@ impl<P: Pipeline> PipelineState<P> {
         Ok(Prepared { groups, epoch, entry, exit, tasks })
     }
 
-    /// The stages with a state that come to a group at `place` from other places, and those places.
+    /// Returns the stages whose states a group at `place` gets from other places, with those places.
     fn sources(&self, before: &[PlacedGroup], stages: &Range<usize>, place: Place) -> Vec<(usize, Place)> {
         let local = self.local.lock();
         let with_state = stages.clone().filter(|stage| !local.is_stateless(*stage));
@@ -234,8 +235,8 @@ impl<P: Pipeline> PipelineState<P> {
         sourced.filter(|(_, source)| *source != place).collect()
     }
 
-    /// Makes the channels between `senders` replicas and those of the next group at `places`, all at once; one of the
-    /// two numbers is 1.
+    /// Makes all channels between `senders` replicas and the replicas of the next group at `places`; one of the two
+    /// numbers is 1.
     async fn channels(&self, places: &[Place], senders: usize) -> Result<ChannelEnds> {
         let queue = self.options.queue;
         let made = (0..places.len().max(senders)).map(|replica| {
@@ -250,7 +251,7 @@ impl<P: Pipeline> PipelineState<P> {
         Ok(try_join_all(made.collect()).await?.into_iter().unzip())
     }
 
-    /// Starts prepared groups, which become those that take the next items.
+    /// Starts prepared groups, which take the next items.
     pub(super) fn start(&self, prepared: Prepared) {
         let Prepared { groups, epoch, exit, tasks, .. } = prepared;
         self.exits.borrow_mut().push_back(Exit { epoch, results: exit, groups: groups.clone().into() });
@@ -258,7 +259,7 @@ impl<P: Pipeline> PipelineState<P> {
         command(&self.starter, Command::Start(tasks));
     }
 
-    /// Takes over what the places of the groups have measured.
+    /// Collects the measurements of the places of the groups.
     pub(super) async fn gather(&self) -> Result<()> {
         for (stage, fact) in self.facts().await? {
             let mut local = self.local.lock();
@@ -274,7 +275,7 @@ impl<P: Pipeline> PipelineState<P> {
         self.local.lock().state_bytes().iter().map(|bytes| bytes.unwrap_or(0) as u64).collect()
     }
 
-    /// Gathers the facts about each stage from its place; asks all places at once.
+    /// Gathers the measurements of each stage from its place, all places at once.
     async fn facts(&self) -> Result<Vec<(usize, StageFacts)>> {
         let groups = self.groups.borrow().clone();
         let asked = groups.iter().map(|PlacedGroup { stages, place }| {
@@ -285,7 +286,7 @@ impl<P: Pipeline> PipelineState<P> {
                     return Ok(stage_facts(&local.lock(), first, end));
                 }
                 match finish(async { at!(place, stage_facts(&local.lock(), first, end)).await }).await {
-                    // The facts of this place about them are old, but they are known.
+                    // Use the older measurements of this place instead.
                     Err(error) if is_death(&error) => Ok(stage_facts(&local.lock(), first, end)),
                     own => own,
                 }
@@ -296,7 +297,7 @@ impl<P: Pipeline> PipelineState<P> {
         Ok(facts)
     }
 
-    /// The stages as they are, and the bytes of states that have moved between places.
+    /// Returns the reports of all stages, and the bytes of states that have moved between places.
     pub(super) async fn stage_reports(&self) -> Result<(Vec<StageReport>, u64)> {
         let groups = self.groups.borrow().clone();
         let mut stages: Vec<StageReport> = Vec::new();

@@ -1,7 +1,7 @@
-//! A pipeline that runs, as its program sees it: items go in, results come out.
+//! A running pipeline, as its program sees it: items go in, results come out.
 //!
-//! All of it is at the place that runs the pipeline. Invariant: results leave in the order of the items, each once; the
-//! sink checks the number of each.
+//! All of this state is at the place that runs the pipeline. Invariant: results leave in the order of the items, each
+//! once; the sink checks the number of each.
 
 use super::group_starter::{Command, GroupStarter, cancel_groups, command, outcome, start_groups};
 use super::local::LocalPipeline;
@@ -20,19 +20,19 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Items after which [`process`](super::process) recombines the stages at first: often, because the last stages are not
-/// measured before items have filled the queues of all groups.
+/// First items at which [`process`](super::process) rebalances the stages. There are several, because the last stages
+/// are measured only after items have filled the queues of all groups.
 const REBALANCED_FIRST: [u64; 3] = [16, 64, 256];
 
-/// Items between later checks by [`process`](super::process) whether other groups are faster.
+/// Items between later rebalances by [`process`](super::process).
 const REBALANCED_APART: u64 = 512;
 
-/// Returns `true` if stages are looked at before this item.
+/// Returns `true` if [`process`](super::process) rebalances before this item.
 pub(super) fn is_time_to_rebalance(item: u64) -> bool {
     REBALANCED_FIRST.contains(&item) || item > 0 && item.is_multiple_of(REBALANCED_APART)
 }
 
-/// A pipeline that runs. Clones are the same pipeline; they stay at the place that runs it.
+/// A handle of a running pipeline. Clones refer to the same pipeline and stay at the place that runs it.
 pub struct RunningPipeline<P: Pipeline> {
     pub(super) shared: Rc<PipelineState<P>>,
 }
@@ -43,13 +43,13 @@ impl<P: Pipeline> Clone for RunningPipeline<P> {
     }
 }
 
-/// State that clones share.
+/// State shared by all clones.
 pub(super) struct PipelineState<P: Pipeline> {
     pub(super) local: PlaceLocal<LocalPipeline<P>>,
     pub(super) options: Options,
     /// The requested number of places; the groups may use fewer.
     pub(super) cores: Cell<usize>,
-    /// The places that it may use.
+    /// The places that the pipeline may use.
     pub(super) usable: RefCell<Vec<Place>>,
     pub(super) names: Rc<[&'static str]>,
     pub(super) source: Monitor<PipelineSource>,
@@ -59,20 +59,21 @@ pub(super) struct PipelineState<P: Pipeline> {
     /// The groups that take the next items.
     pub(super) groups: RefCell<Vec<PlacedGroup>>,
     pub(super) epoch: Cell<u64>,
-    /// Ends at which results come out, one for each epoch whose results are not all received.
+    /// Exits of all epochs whose results have not all been received, in order.
     pub(super) exits: RefCell<VecDeque<Exit>>,
     pub(super) sink: RefCell<Sink>,
     pub(super) replay: RefCell<Option<Replay>>,
     pub(super) lost_places: Cell<usize>,
-    /// Groups that have been ended since a death, until others are started.
+    /// Groups that were ended after a death, until others are started.
     pub(super) ended_groups: RefCell<Vec<PlacedGroup>>,
     /// Reason why the pipeline has ended early.
     pub(super) fate: RefCell<Option<(ErrorKind, String)>>,
-    /// Time of its start; of the model on a modelled chip and in a simulation, so that a run is the same each time.
+    /// Start time, which identifies the pipeline to observers; modelled time on a chip and in a simulation, so that
+    /// runs are reproducible.
     pub(super) started: Duration,
 }
 
-/// End at which the results of an epoch come out.
+/// The exit for the results of an epoch.
 #[derive(Clone)]
 pub(super) struct Exit {
     pub(super) epoch: u64,
@@ -80,24 +81,24 @@ pub(super) struct Exit {
     pub(super) groups: Rc<[PlacedGroup]>,
 }
 
-/// State of the results that have come.
+/// State of the received results.
 #[derive(Default)]
 pub(super) struct Sink {
-    /// Items whose results were received, or never come.
+    /// Items whose results were received or will never arrive.
     pub(super) received: u64,
-    /// Number of those whose results never come, because their sending was given up.
+    /// Items among these whose results will never arrive, because their sending was cancelled.
     skipped: u64,
     last: Option<Duration>,
     /// Mean time between two results, in nanoseconds.
     period: f64,
     resizes: Vec<Resize>,
-    /// Changes that were asked for: the epoch, and the numbers of groups before and after.
+    /// Requested changes: the epoch, and the numbers of groups before and after.
     pub(super) asked: VecDeque<(u64, usize, usize)>,
     has_ended: bool,
 }
 
 impl Sink {
-    /// Results that were received.
+    /// Returns the number of received results.
     fn results(&self) -> u64 {
         self.received - self.skipped
     }
@@ -117,14 +118,14 @@ impl Sink {
         self.received += 1;
     }
 
-    /// Passes over items that were given up, up to `number`; returns whether all before it have been received.
+    /// Skips cancelled items up to `number`; returns `true` if all items before it have been received or skipped.
     fn skip_to(&mut self, number: u64, given_up: &mut BTreeSet<u64>) -> bool {
         while self.received < number && given_up.remove(&self.received) {
             self.received += 1;
             self.skipped += 1;
         }
         if !given_up.is_empty() {
-            // Those up to here have come all the same, or were given up after that.
+            // Results of cancelled items up to here have arrived after all.
             *given_up = given_up.split_off(&(number + 1));
         }
         self.received == number
@@ -142,11 +143,12 @@ impl Sink {
 }
 
 impl<P: Pipeline> RunningPipeline<P> {
-    /// Sends an item; waits for room before the first group, and for changes of groups if there are many. If it is
-    /// given up while it waits, the item may have been sent or not; those after it are not affected.
+    /// Sends an item. It waits while the first group's queue is full, or while too many changes of groups are in
+    /// progress. If the future is dropped, the item may or may not have been sent; later items are not affected.
     ///
     /// # Errors
-    /// [`ErrorKind::Closed`]: the pipeline is closed. That of the stage or the place that ended the pipeline.
+    /// [`ErrorKind::Closed`]: the pipeline is closed. Otherwise the error of the stage or the place that ended the
+    /// pipeline.
     pub async fn send(&self, item: P::Input) -> Result<()> {
         let shared = &*self.shared;
         loop {
@@ -169,7 +171,7 @@ impl<P: Pipeline> RunningPipeline<P> {
                     }
                 };
             let mut permit = SendPermit::new(&shared.source, number, generation);
-            let payload = match shared.keep_for_replay(&entry, &mut permit, (number, &item)).await? {
+            let payload = match shared.keep_for_replay(&entry, &mut permit, number, &item).await? {
                 Some(bytes) => PortValues::Bytes(vec![bytes]),
                 None => PortValues::of(item, entry.home() == here())?,
             };
@@ -229,27 +231,28 @@ impl<P: Pipeline> RunningPipeline<P> {
         }
     }
 
-    /// Lets no more items in; [`RunningPipeline::recv`] returns `None` after the last result.
+    /// Closes the entry; [`RunningPipeline::recv`] returns `None` after the last result.
     pub fn close(&self) {
         self.shared.source.atomic(|source| source.is_closed = true);
     }
 
-    /// Runs the pipeline on `cores` places from the next item on: neighbouring groups are fused or split if the number
-    /// changes by one, else all stages are recombined by what they cost. Returns when the new groups are started; does
-    /// not wait until the items before have left the pipeline. The next item waits while more than [`Options::queue`]
-    /// changes have not left it.
+    /// Runs the pipeline on `cores` places from the next item on. If the number changes by one, neighbouring groups are
+    /// fused or split; otherwise all stages are regrouped by their costs. Returns when the new groups are started,
+    /// without waiting for earlier items. The next item waits while more than [`Options::queue`] changes are in
+    /// progress.
     ///
     /// # Errors
-    /// [`ErrorKind::Misused`]: no cores, or more than there are places or replicas of stages. [`ErrorKind::DeadPlace`].
+    /// [`ErrorKind::Misused`]: `cores` is 0, or exceeds the number of places or of replicas of all stages.
+    /// [`ErrorKind::DeadPlace`]: a place has died, and the pipeline cannot recover.
     pub async fn resize(&self, cores: usize) -> Result<()> {
         self.shared.change(|partition, costs| partition.resized(costs, cores), Some(cores)).await
     }
 
-    /// Runs the pipeline in these groups from the next item on; otherwise as [`RunningPipeline::resize`].
+    /// Runs the pipeline in the groups of `partition` from the next item on; otherwise as [`RunningPipeline::resize`].
     ///
     /// # Errors
-    /// [`ErrorKind::Misused`]: a group has more replicas than its stages allow. Otherwise as
-    /// [`RunningPipeline::resize`].
+    /// [`ErrorKind::Misused`]: the groups do not cover the stages, or a group has more replicas than its stages allow.
+    /// Otherwise as [`RunningPipeline::resize`].
     pub async fn resize_to(&self, partition: Partition) -> Result<()> {
         if partition.stages() != self.shared.names.len() {
             let (stages, own) = (partition.stages(), self.shared.names.len());
@@ -262,11 +265,11 @@ impl<P: Pipeline> RunningPipeline<P> {
         self.shared.change(move |_, _| partition.clone(), Some(cores)).await
     }
 
-    /// Runs the pipeline on these places from the next item on, and on no other: all stages are recombined over as many
-    /// of them as the stages can use.
+    /// Runs the pipeline on `places` only from the next item on: all stages are regrouped over as many of these places
+    /// as they can use.
     ///
     /// # Errors
-    /// [`ErrorKind::Misused`]: no places, or one of them twice. Otherwise as [`RunningPipeline::resize`].
+    /// [`ErrorKind::Misused`]: `places` is empty or has duplicates. Otherwise as [`RunningPipeline::resize`].
     pub async fn move_to(&self, places: Vec<Place>) -> Result<()> {
         check_places(&places)?;
         let shared = &self.shared;
@@ -281,7 +284,7 @@ impl<P: Pipeline> RunningPipeline<P> {
         Ok(())
     }
 
-    /// Returns the measured costs of the stages so far, in nanoseconds: for [`speed_ups`](super::speed_ups).
+    /// Returns the measured costs of the stages in nanoseconds, for [`speed_ups`](super::speed_ups).
     ///
     /// # Errors
     /// A place has died.
@@ -290,8 +293,8 @@ impl<P: Pipeline> RunningPipeline<P> {
         Ok(self.shared.local.lock().monitor.costs())
     }
 
-    /// Recombines the stages over the same number of places by what they cost, if the slowest group becomes at least a
-    /// twentieth faster.
+    /// Regroups the stages by their costs over the same number of places, if that makes the slowest group at least 5 %
+    /// faster.
     ///
     /// # Errors
     /// As [`RunningPipeline::resize`].
@@ -299,35 +302,35 @@ impl<P: Pipeline> RunningPipeline<P> {
         self.shared.rebalance().await
     }
 
-    /// The groups that take the next item, and the replicas of each.
+    /// Returns the groups that take the next item, with the replicas of each.
     pub fn partition(&self) -> Partition {
         partition_of(&self.shared.groups.borrow())
     }
 
-    /// Results that were received.
+    /// Returns the number of received results.
     pub fn received(&self) -> u64 {
         self.shared.sink.borrow().results()
     }
 }
 
-/// Gives back the places of a pipeline if its move to others fails or is given up.
+/// Restores the places of a pipeline if its move to others fails or is cancelled.
 struct UsableGuard<'a> {
     usable: &'a RefCell<Vec<Place>>,
     before: Vec<Place>,
-    /// Those that it was to move to; `None` once it has.
+    /// The places of the move; `None` once it has succeeded.
     wanted: Option<Vec<Place>>,
 }
 
 impl Drop for UsableGuard<'_> {
     fn drop(&mut self) {
-        // Another move may have begun meanwhile.
+        // Another move may have started in between.
         if self.wanted.as_ref() == Some(&*self.usable.borrow()) {
             self.usable.replace(std::mem::take(&mut self.before));
         }
     }
 }
 
-/// The partition that groups are of; replicas of a group follow one another.
+/// Returns the partition of these groups; replicas of a group are adjacent.
 pub(super) fn partition_of(groups: &[PlacedGroup]) -> Partition {
     let chunks = || groups.chunk_by(|one, next| one.stages == next.stages);
     let ends = chunks().map(|replicas| replicas[0].stages.end).collect();
@@ -388,15 +391,15 @@ pub(super) async fn run<P: Pipeline, R>(
         command(&flow.shared.starter, Command::Stop);
         match outcome(&flow.shared.starter).await {
             Err(error) if !is_death(&error) => return Err(error),
-            _ => {} // a place that died after the last result has taken nothing with it
+            _ => {} // a death after the last result loses nothing
         }
         Ok((value, flow.shared.report().await?))
     })
     .await
 }
 
-/// Ends everything when the program's part is over, also by a panic: the task of the markers ends, and the groups are
-/// cancelled, since one may wait for a state of a place that has ended its own.
+/// Ends the pipeline when the body of the program ends or panics: stops the task of the markers, and cancels the
+/// groups, because one may wait for a state from a place that has ended its group.
 struct ShutdownGuard<'a, P: Pipeline>(&'a Rc<PipelineState<P>>);
 
 impl<P: Pipeline> Drop for ShutdownGuard<'_, P> {
@@ -413,13 +416,13 @@ impl<P: Pipeline> Drop for ShutdownGuard<'_, P> {
 }
 
 impl<P: Pipeline> PipelineState<P> {
-    /// Starts the task that starts groups, in place of one that has ended.
+    /// Starts the task that starts groups, replacing one that has ended.
     pub(super) fn spawn_group_starter(&self) {
         self.starter.atomic(|starter| *starter = GroupStarter::default());
         spawn(start_groups(self.local.clone(), Rc::clone(&self.starter)));
     }
 
-    /// The marker behind the last result of `epoch` has been received. Nothing if the epoch was given up before.
+    /// Handles the marker after the last result of `epoch`. Does nothing if the epoch was abandoned before.
     fn end_epoch(&self, epoch: u64) {
         let mut exits = self.exits.borrow_mut();
         let before = exits.len();

@@ -1,8 +1,8 @@
-//! The groups of a pipeline as tasks: started by one task that waits for them all.
+//! Runs the groups of a pipeline as tasks, started by one task that waits for them all.
 //!
-//! They are tasks of a finish of their own, whatever finish the program resizes in. Invariant: no group
-//! starts after `Stop`. The outcome stays from the end of all groups until others start, so a caller may stop waiting
-//! for it and ask again.
+//! They belong to a finish of their own, independent of the finish in which the program resizes. Invariants: no group
+//! starts after `Stop`; the outcome is kept from the end of all groups until others start, so a caller may cancel a
+//! wait for it and wait again.
 
 use super::Pipeline;
 use super::local::LocalPipeline;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub(super) enum Command {
     /// Start these groups at their places.
     Start(Vec<(Place, GroupTask)>),
-    /// Start none any more, and wait for all.
+    /// Start no more groups, and wait for all.
     Stop,
 }
 
@@ -24,12 +24,12 @@ pub(super) enum Command {
 #[derive(Default)]
 pub(super) struct GroupStarter {
     commands: VecDeque<Command>,
-    /// Cancels the groups that have started.
+    /// Cancels the running groups.
     groups: Option<Canceller>,
     outcome: Option<Result<()>>,
 }
 
-/// Ends all groups, and starts none any more.
+/// Cancels all groups; no more will start.
 pub(super) fn cancel_groups(starter: &Monitor<GroupStarter>) {
     let groups = starter.atomic(|starter| {
         starter.commands.clear();
@@ -39,18 +39,18 @@ pub(super) fn cancel_groups(starter: &Monitor<GroupStarter>) {
     groups.into_iter().for_each(|groups| groups.cancel("the pipeline is over"));
 }
 
-/// Tells the task that starts groups what to do.
+/// Sends a command to the task that starts groups.
 pub(super) fn command(starter: &Monitor<GroupStarter>, command: Command) {
     starter.atomic(|starter| starter.commands.push_back(command));
 }
 
-/// Waits until all groups have ended; returns their outcome, which stays until others are started.
+/// Waits until all groups have ended and returns their outcome, which is kept until others are started.
 pub(super) async fn outcome(starter: &Monitor<GroupStarter>) -> Result<()> {
     let is_there = |starter: &GroupStarter| starter.outcome.is_some();
     starter.when(is_there, |starter| starter.outcome.clone()).await.expect("it is there")
 }
 
-/// Starts groups until told to stop; the outcome of them all is then there.
+/// Starts groups until a `Stop`, then stores the outcome of all.
 pub(super) async fn start_groups<P: Pipeline>(
     local: PlaceLocal<LocalPipeline<P>>,
     starter: Rc<Monitor<GroupStarter>>,

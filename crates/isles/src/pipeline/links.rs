@@ -1,9 +1,9 @@
-//! The channels at both sides of a group: one, or one for each replica of the group before or behind.
+//! The channels on both sides of a group: one, or one for each replica of a neighbouring group.
 //!
-//! A group that sends to replicas gives each item to one of them and each marker to all. A group that receives from
-//! replicas restores the order with `isles_protocol::pipeline::OrderedMerge`. No two neighbours are both replicated: a
-//! relay, which is a group without stages, is between them. Invariant: a replica sends on each packet with the number
-//! with which it came, in order.
+//! A group that sends to replicas sends each item to one of them and each marker to all. A group that receives from
+//! replicas restores the order with `isles_protocol::pipeline::OrderedMerge`. Between two replicated neighbours there
+//! is a relay, a group without stages. Invariant: a replica forwards packets in order, with the numbers they arrived
+//! with.
 
 use super::misused;
 use super::packet::{StageMessage, StagePacket};
@@ -24,10 +24,10 @@ pub(super) struct ReplicatedGroup {
 }
 
 impl ReplicatedGroup {
-    /// The groups of `partition` at the places of `placed`, with relays where neighbours are replicated; relays at both
-    /// ends run at the place that runs the pipeline.
+    /// Returns the groups of `partition` at the places of `placed`, with relays between replicated neighbours and at
+    /// replicated ends. Relays at the ends run at the place that runs the pipeline.
     ///
-    /// Invariant: the first and the last one has one replica, and of two neighbours one has.
+    /// Invariant: the first group, the last group, and one of any two neighbours have one replica.
     pub(super) fn with_relays(partition: &Partition, placed: &[PlacedGroup]) -> Vec<ReplicatedGroup> {
         let mut places =
             placed.iter().map(|group| Place::new(group.place).expect("it is a place of the run"));
@@ -61,7 +61,7 @@ impl GroupInput {
         GroupInput { receivers, merge }
     }
 
-    /// Receives the next packet in order; `None` if a channel has closed before.
+    /// Receives the next packet in order; `None` if a channel has closed.
     pub(super) async fn recv(&mut self) -> Result<Option<StagePacket>> {
         if let [receiver] = &*self.receivers {
             return unless_closed(receiver.recv().await);
@@ -77,7 +77,7 @@ impl GroupInput {
         }
     }
 
-    /// Receives from a replica that has no packet waiting for its turn.
+    /// Receives from a replica of which no packet is waiting in the merge.
     async fn recv_any(&self) -> (usize, std::result::Result<StagePacket, RecvError>) {
         let taken_from = (0..self.receivers.len()).filter(|replica| self.merge.takes_from(*replica));
         let mut received: Vec<_> =
@@ -93,7 +93,7 @@ impl GroupInput {
         pin!(any).await
     }
 
-    /// The packets that wait in the channels here, and those that the channels can hold.
+    /// Returns the number of packets in the channels, and their capacity.
     pub(super) fn queue(&self) -> (usize, usize) {
         let waiting = self.receivers.iter().filter_map(Receiver::buffered).sum();
         (waiting, self.receivers.iter().map(Receiver::capacity).sum())
@@ -114,7 +114,7 @@ pub(super) struct GroupOutput {
     /// `true` for each replica of the next group that is at this place.
     are_here: Vec<bool>,
     turns: ReplicaTurns,
-    /// `true` for a replica, whose packets keep their numbers.
+    /// `true` for a replica, which keeps the numbers of packets.
     keeps_numbers: bool,
 }
 
@@ -129,7 +129,7 @@ impl GroupOutput {
         self.are_here[self.turns.peek()]
     }
 
-    /// Sends item `item` to a replica of the next group; `number` is that of the packet with which it came. Returns
+    /// Sends an item to a replica of the next group; `number` is the number of the packet it arrived in. Returns
     /// `false` if the next group is gone.
     pub(super) async fn send_item(&mut self, number: u64, item: u64, payload: PortValues) -> bool {
         let replica = self.turns.peek();
@@ -139,7 +139,7 @@ impl GroupOutput {
         self.senders[replica].send(packet).await.is_ok()
     }
 
-    /// Sends the marker that `make` makes to all replicas of the next group, if they are not gone.
+    /// Sends the marker from `make` to all replicas of the next group; ignores those that are gone.
     pub(super) async fn send_marker(&mut self, number: u64, make: impl Fn() -> StageMessage) {
         let own = self.turns.number_marker();
         let number = if self.keeps_numbers { number } else { own };

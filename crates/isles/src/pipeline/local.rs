@@ -1,7 +1,7 @@
-//! The state of a pipeline at one place: stages that no group here runs, measurements, and states that arrive.
+//! The state of a pipeline at one place: idle stages, measurements, and arriving states.
 //!
-//! Invariant: a stage's state is at one place, in a group, or under way between two; what lies here of a stage
-//! that runs elsewhere is stale, and is restored before it runs.
+//! Invariant: the current state of a stage is in a group, at a place, or in transit between two places. The copy here
+//! of a stage that runs elsewhere is stale, and is restored before the stage runs.
 
 use super::recovery::States;
 use super::stage::AnyStage;
@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// A stage on its way to another place.
+/// A stage in transit to another place.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SavedStage {
     pub(super) stage: usize,
-    /// `None` if it has none.
+    /// `None` if the stage has no state.
     #[serde(with = "crate::plain::optional")]
     pub(super) state: Option<Vec<u8>>,
 }
@@ -27,28 +27,29 @@ pub(super) struct SavedStage {
 pub(super) struct LocalPipeline<P: Pipeline> {
     pub(super) names: Rc<[&'static str]>,
     pub(super) ports: Rc<[PortPlan]>,
-    /// The stages with a state that no group here runs, and those without: groups get shares of them.
+    /// Idle stages with a state, and all stages without one, which groups share.
     stages: Vec<Option<Box<dyn AnyStage>>>,
     is_stateless: Vec<bool>,
     pub(super) monitor: CostMonitor,
-    /// Bytes of each stage's state when it was last saved; `None` if it has none.
+    /// Size of each stage's state when it was last saved, in bytes; `None` if unknown.
     state_bytes: Vec<Option<usize>>,
     state_bytes_max: usize,
     /// Bytes of states that have left this place.
     pub(super) moved_bytes: u64,
     pub(super) arrivals: Rc<Monitor<Arrivals>>,
-    /// At the first place: states of checkpoints that are not complete, by the item before which they are.
+    /// States of incomplete checkpoints, by the item that follows the checkpoint; used at the place that runs the
+    /// pipeline.
     checkpoints: BTreeMap<u64, Vec<Option<Option<Vec<u8>>>>>,
     pipeline: std::marker::PhantomData<P>,
 }
 
-/// States that have come for groups of this place.
+/// States that have arrived for groups of this place.
 #[derive(Default)]
 pub(super) struct Arrivals {
     arrived_stages: Vec<StageArrival>,
-    /// Groups of epochs before this one are given up.
+    /// Groups of epochs before this one are aborted.
     aborted_before: u64,
-    /// Epochs of groups here that lack a state for ever.
+    /// Epochs of groups here that will never get all states.
     incomplete: BTreeSet<u64>,
 }
 
@@ -60,14 +61,14 @@ struct StageArrival {
 }
 
 enum ArrivalForm {
-    /// It was at this place before.
+    /// The stage was at this place before.
     Stayed(Box<dyn AnyStage>),
-    /// It comes from another place; `None` if it has no state.
+    /// The state comes from another place; `None` if the stage has none.
     State(Option<Vec<u8>>),
 }
 
 impl Arrivals {
-    /// Returns `true` if the groups of `epoch` are given up.
+    /// Returns `true` if the groups of `epoch` are aborted.
     pub(super) fn has_aborted(&self, epoch: u64) -> bool {
         epoch < self.aborted_before
     }
@@ -76,12 +77,12 @@ impl Arrivals {
         self.arrived_stages.iter().any(|arrival| (arrival.epoch, arrival.stage) == (epoch, stage))
     }
 
-    /// Returns `true` if the group of `epoch` gets nothing more.
+    /// Returns `true` if the group of `epoch` will get no more states.
     fn is_over(&self, epoch: u64) -> bool {
         self.has_aborted(epoch) || self.incomplete.contains(&epoch)
     }
 
-    /// Takes a stage for the group of `epoch`, here or at another place; `None` if it is given up.
+    /// Takes a stage for the group of `epoch`, here or at another place; `None` if it is aborted.
     fn take(&mut self, epoch: u64, stage: usize) -> Option<ArrivalForm> {
         let is_it = |arrival: &StageArrival| (arrival.epoch, arrival.stage) == (epoch, stage);
         let at = self.arrived_stages.iter().position(is_it).filter(|_| !self.has_aborted(epoch))?;
@@ -109,10 +110,10 @@ impl<P: Pipeline> LocalPipeline<P> {
         }
     }
 
-    /// The states of all stages before any group runs.
+    /// Returns the states of all stages before any group runs.
     ///
     /// # Errors
-    /// One is too large, or cannot be saved.
+    /// A state is too large or cannot be encoded.
     pub(super) fn first_states(&mut self) -> Result<States> {
         let mut states = Vec::with_capacity(self.stages.len());
         for stage in 0..self.stages.len() {
@@ -127,30 +128,30 @@ impl<P: Pipeline> LocalPipeline<P> {
         Ok(states)
     }
 
-    /// Takes in what another place knows of the size of a state.
+    /// Stores the size of a state as known at another place.
     pub(super) fn set_state_bytes(&mut self, stage: usize, bytes: Option<usize>) {
         self.state_bytes[stage] = bytes.or(self.state_bytes[stage]);
     }
 
-    /// Takes in states of the checkpoint before the item `number`; at the first place.
+    /// Adds states to the checkpoint before the item `number`.
     pub(super) fn add_to_checkpoint(&mut self, number: u64, states: Vec<SavedStage>) {
         let empty = || self.is_stateless.iter().map(|is_stateless| is_stateless.then_some(None)).collect();
         let checkpoint = self.checkpoints.entry(number).or_insert_with(empty);
         states.into_iter().for_each(|saved| checkpoint[saved.stage] = Some(saved.state));
     }
 
-    /// The states of a checkpoint, if all are here; those before are forgotten.
+    /// Takes the states of a checkpoint, if complete, and drops earlier ones.
     pub(super) fn take_checkpoint(&mut self, number: u64) -> Option<States> {
         self.checkpoints = self.checkpoints.split_off(&number);
         self.checkpoints.remove(&number)?.into_iter().collect()
     }
 
-    /// Bytes of each stage's state when it was last saved here.
+    /// Returns the size of each stage's state when it was last saved, in bytes.
     pub(super) fn state_bytes(&self) -> &[Option<usize>] {
         &self.state_bytes
     }
 
-    /// The state of a stage, which must not be larger than a state may be.
+    /// Returns the encoded state of a stage, which must not exceed the limit.
     pub(super) fn save(&mut self, stage: usize, idle: &dyn AnyStage) -> Result<Option<Vec<u8>>> {
         let name = self.names[stage];
         let state = idle.save().map_err(|error| StageFault { name }.in_error(&error))?;
@@ -168,7 +169,7 @@ impl<P: Pipeline> LocalPipeline<P> {
         Ok(state)
     }
 
-    /// Returns `true` if a stage has no state, so that each place has it from the beginning.
+    /// Returns `true` if a stage has no state, so that each place has its own.
     pub(super) fn is_stateless(&self, stage: usize) -> bool {
         self.is_stateless[stage]
     }
@@ -178,7 +179,7 @@ impl<P: Pipeline> LocalPipeline<P> {
         self.stages[stage].as_ref().filter(|_| self.is_stateless[stage])?.share()
     }
 
-    /// Takes a stage that no group here runs.
+    /// Takes an idle stage.
     pub(super) fn take(&mut self, stage: usize) -> Box<dyn AnyStage> {
         self.stages[stage].take().expect("a stage runs in one group")
     }
@@ -190,7 +191,7 @@ impl<P: Pipeline> LocalPipeline<P> {
         }
     }
 
-    /// Hands a stage of a group that ends to the group of `epoch`, also of this place.
+    /// Passes a stage of a group that ends to the group of `epoch` at this place.
     pub(super) fn keep(&mut self, epoch: u64, stage: usize, idle: Box<dyn AnyStage>) {
         let arrival = StageArrival { epoch, stage, form: ArrivalForm::Stayed(idle) };
         let refused = self.arrivals.atomic(|arrivals| {
@@ -211,8 +212,8 @@ impl<P: Pipeline> LocalPipeline<P> {
         }
     }
 
-    /// Accepts a state for the group of `epoch` at this place, or at another one that fetches it; not if that group
-    /// was given up.
+    /// Stores a state for the group of `epoch` at this place, or at another place that will fetch it; ignored if that
+    /// group was aborted.
     pub(super) fn deliver(&self, epoch: u64, SavedStage { stage, state }: SavedStage) {
         let arrival = StageArrival { epoch, stage, form: ArrivalForm::State(state) };
         self.arrivals.atomic(|arrivals| {
@@ -222,13 +223,13 @@ impl<P: Pipeline> LocalPipeline<P> {
         });
     }
 
-    /// The number of stages that wait for their groups.
+    /// Returns the number of stages that wait for their groups.
     #[cfg(test)]
     pub(super) fn waiting_states(&self) -> usize {
         self.arrivals.atomic(|arrivals| arrivals.arrived_stages.len())
     }
 
-    /// Gives up the groups of epochs before `epoch`.
+    /// Aborts the groups of epochs before `epoch`.
     pub(super) fn abort(&mut self, epoch: u64) {
         let useless: Vec<StageArrival> = self.arrivals.atomic(|arrivals| {
             arrivals.aborted_before = epoch;
@@ -239,7 +240,7 @@ impl<P: Pipeline> LocalPipeline<P> {
     }
 }
 
-/// Waits for the state of a stage that a group here hands over to that of `epoch`; `None` if it is given up.
+/// Waits for the state that a group here passes to the group of `epoch` at another place; `None` if that is aborted.
 async fn handed_over<P: Pipeline>(
     local: &PlaceLocal<LocalPipeline<P>>,
     epoch: u64,
@@ -254,7 +255,7 @@ async fn handed_over<P: Pipeline>(
     }
 }
 
-/// Gets the state of a stage of the group of `epoch` from the place that ran it before.
+/// Fetches the state of a stage for the group of `epoch` from the place that ran it before.
 ///
 /// # Errors
 /// That place has died; the group ends.
@@ -267,7 +268,7 @@ pub(super) async fn fetch<P: Pipeline>(
     let name = local.lock().names[stage];
     match at!(source, handed_over(&local, epoch, stage).await).await {
         Ok(Some(saved)) => local.lock().deliver(epoch, saved),
-        // Given up there: the group gets nothing more here either.
+        // Aborted there, so the group here will not get it.
         Ok(None) => give_up_group(&local, epoch),
         Err(error) => {
             give_up_group(&local, epoch);
@@ -278,13 +279,13 @@ pub(super) async fn fetch<P: Pipeline>(
     Ok(())
 }
 
-/// Lets the group of `epoch` at this place wait for nothing more.
+/// Ends all waits of the group of `epoch` at this place.
 fn give_up_group<P: Pipeline>(local: &PlaceLocal<LocalPipeline<P>>, epoch: u64) {
     let arrivals = Rc::clone(&local.lock().arrivals);
     arrivals.atomic(|arrivals| arrivals.incomplete.insert(epoch));
 }
 
-/// Waits for a stage of the group of `epoch`; returns it as it is to go on, `None` if the group is given up.
+/// Waits for a stage of the group of `epoch` and returns it with its state; `None` if the group is aborted.
 pub(super) async fn arrived<P: Pipeline>(
     local: &PlaceLocal<LocalPipeline<P>>,
     epoch: u64,

@@ -1,11 +1,11 @@
-//! Pipelines whose number of cores changes while they run.
+//! Pipelines that can change their number of places while they run.
 //!
-//! A program gives the [`Stages`] of a [`Pipeline`]; [`run`] runs them as groups of neighbours, each group at a place
-//! of its own. When the number of places changes ([`RunningPipeline::resize`]), neighbours are fused or split: between
-//! two items, so nothing is lost, doubled or reordered, and only states move (J. Jahn et al., "Malleable Software
-//! Pipelines for Efficient Many-core System Utilization", MARC Symposium 2012). Which stages run together is decided in
-//! `isles_protocol::pipeline`; the rest uses what every program can use. Why it is right, and how it fails:
-//! `docs/design/pipelines.md`.
+//! A program defines the [`Stages`] of a [`Pipeline`]; [`run`] runs them as groups of neighbouring stages, each group
+//! at a place of its own. When the number of places changes ([`RunningPipeline::resize`]), groups are fused or split
+//! between two items, so that no item is lost, duplicated or reordered, and only states move (J. Jahn et al.,
+//! "Malleable Software Pipelines for Efficient Many-core System Utilization", MARC Symposium 2012). The grouping is
+//! decided in `isles_protocol::pipeline`; the rest uses only the public interface. `docs/design/pipelines.md` explains
+//! why it is right, and how it fails.
 //!
 //! ```
 //! use isles::pipeline::{self, Options, Pipeline, Stages};
@@ -65,34 +65,33 @@ use std::panic::Location;
 use std::pin::pin;
 use std::task::Poll;
 
-/// A computation in stages, each of which handles another item at the same time.
+/// A computation in stages that process different items at the same time.
 ///
-/// The value travels to each place of the pipeline, which makes the stages of it.
+/// The value is sent to each place of the pipeline, which makes its stages from it.
 pub trait Pipeline: Clone + CanSend {
-    /// Item that enters the first stage.
+    /// Type of the items that enter the first stage.
     type Input: CanSend;
 
-    /// Result that leaves the last stage: one for each item, in the same order.
+    /// Type of the results of the last stage: one for each item, in the same order.
     type Output: CanSend;
 
     /// Makes the stages. Each place must make the same ones.
     ///
-    /// On a modelled chip stages say by [`work`](crate::work) what they cost.
+    /// On a modelled chip, stages declare their cost with [`work`](crate::work).
     fn stages(&self) -> Stages<Self::Input, Self::Output>;
 }
 
 /// Path prefix of the source lines of this library.
 const LINES: &str = file!().split_at(file!().len() - "mod.rs".len()).0;
 
-/// Runs `pipeline` as long as `body` does, which sends items into it, receives results and resizes it by its
+/// Runs `pipeline` while `body` runs, which sends items, receives results and resizes it through its
 /// [`RunningPipeline`].
 ///
-/// Returns what `body` returned, and how the pipeline ran. Items that were sent and whose results `body` did not
-/// receive are processed, and their results dropped.
+/// Returns the value of `body` and a report. Results that `body` has not received are computed and dropped.
 ///
 /// # Errors
-/// Those of `body` and of stages; an error of a stage names the stage. [`ErrorKind::Misused`]: `options` are not
-/// allowed for this pipeline and these places, or a state is too large. [`ErrorKind::DeadPlace`]: a place has died.
+/// The errors of `body` and of stages; an error of a stage names the stage. [`ErrorKind::Misused`]: `options` are
+/// invalid for this pipeline and these places, or a state is too large. [`ErrorKind::DeadPlace`]: a place has died.
 #[track_caller]
 pub fn run<P: Pipeline, R>(
     pipeline: P,
@@ -103,8 +102,8 @@ pub fn run<P: Pipeline, R>(
     async move { flow::run(pipeline, options, body).await.map_err(|error| of_library(error, LINES, caller)) }
 }
 
-/// Sends all `items` through `pipeline`, and calls `each` with each result in order. The stages are recombined by what
-/// they cost once that is known.
+/// Sends all `items` through `pipeline` and calls `each` with each result in order. The stages are regrouped by their
+/// measured costs.
 ///
 /// # Errors
 /// As [`run`].
@@ -142,7 +141,7 @@ pub fn process<P: Pipeline>(
     }
 }
 
-/// Waits for two futures, or for the first error.
+/// Waits for both futures, or for the first error.
 async fn both(one: impl Future<Output = Result<()>>, other: impl Future<Output = Result<()>>) -> Result<()> {
     let (mut one, mut other) = (pin!(one), pin!(other));
     let mut ended = [false; 2];
@@ -164,7 +163,7 @@ async fn both(one: impl Future<Output = Result<()>>, other: impl Future<Output =
     .await
 }
 
-/// Stage that an error belongs to.
+/// Attributes an error to a stage.
 struct StageFault {
     name: &'static str,
 }
@@ -172,7 +171,7 @@ struct StageFault {
 impl StageFault {
     fn in_error(&self, error: &Error) -> Error {
         let kind = match error.kind() {
-            // A place whose death a stage tells of need not run a group, so the stage has failed, and not the pipeline.
+            // The dead place of a stage's own error may not run a group, so it must not start a recovery.
             ErrorKind::DeadPlace(_) | ErrorKind::Several => ErrorKind::Failed,
             kind => kind.clone(),
         };
@@ -180,7 +179,7 @@ impl StageFault {
     }
 }
 
-/// An error of wrong use.
+/// Makes an error of kind [`ErrorKind::Misused`].
 fn misused(text: String) -> Error {
     Error::new(ErrorKind::Misused, text)
 }

@@ -5,26 +5,26 @@ use crate::Result;
 use crate::prelude::*;
 use isles_protocol::pipeline::{Partition, StageCosts};
 
-/// The most bytes of a stage's state unless [`Options::state_bytes_max`] says otherwise: the 38 kilobytes that were the
-/// worst case of J. Jahn et al., "Malleable Software Pipelines", section III.
+/// Default of [`Options::state_bytes_max`]: 38 KiB, after the worst case of J. Jahn et al., "Malleable Software
+/// Pipelines", section III.
 pub const STATE_BYTES_MAX: usize = 38 * 1024;
 
-/// Options of a pipeline. The default: all places that the stages can use, queues of 4 items, no checkpoints.
+/// Options of a pipeline. The default uses all places that the stages can use, queues of 4 items, and no checkpoints.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Number of places it starts on; `None` for as many as it can use.
+    /// Number of places at the start; `None` for as many as the stages can use.
     pub cores: Option<usize>,
-    /// The places that it may use, of which it takes the first; `None` for all.
+    /// Places that the pipeline may use, in order of preference; `None` for all.
     pub places: Option<Vec<Place>>,
-    /// Items that wait before each group, and the most changes of groups under way when an item goes in; 1 to 2^20.
+    /// Capacity of the queue of each group in items, and maximum number of changes in progress when an item enters; 1
+    /// to 2^20.
     pub queue: usize,
-    /// Costs of the stages, if known beforehand; else the first groups have equally many stages.
+    /// Costs of the stages, if known beforehand; otherwise the first groups have equal numbers of stages.
     pub costs: Option<StageCosts>,
-    /// The most bytes of the state of a stage.
+    /// Maximum size of the state of a stage in bytes.
     pub state_bytes_max: usize,
-    /// Number of items between two saves of states, so that the pipeline goes on without a place that dies. 1 or
-    /// more; stages without state need no checkpoint, and go on with any number. `None`: the death of a place ends
-    /// the pipeline.
+    /// Number of items between two checkpoints, 1 or more, so that the pipeline survives the death of a place. Any
+    /// number will do if no stage has a state. With `None`, a death ends the pipeline.
     pub checkpoint: Option<u64>,
 }
 
@@ -42,17 +42,17 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The default on `cores` places.
+    /// Returns the default options for `cores` places.
     pub fn on(cores: usize) -> Options {
         Options { cores: Some(cores), ..Options::default() }
     }
 
-    /// The places that the pipeline may use.
+    /// Returns the places that the pipeline may use.
     pub(super) fn usable_places(&self) -> Vec<Place> {
         self.places.clone().unwrap_or_else(|| places().collect())
     }
 
-    /// Number of places to start on.
+    /// Returns the number of places at the start.
     pub(super) fn cores(&self, costs: &StageCosts) -> usize {
         self.cores.unwrap_or(self.usable_places().len().min(costs.places_max()))
     }
@@ -81,7 +81,7 @@ impl Options {
     }
 }
 
-/// Refuses places that a pipeline cannot use.
+/// Checks that the places are not empty and have no duplicates.
 pub(super) fn check_places(places: &[Place]) -> Result<()> {
     let is_twice = |(index, place): (usize, &Place)| places[..index].contains(place);
     if places.is_empty() || places.iter().enumerate().any(is_twice) {
@@ -91,7 +91,7 @@ pub(super) fn check_places(places: &[Place]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a number of cores that a pipeline cannot run on.
+/// Checks that a pipeline can run on `cores` of `places` places.
 pub(super) fn check_cores(cores: usize, places: usize, costs: &StageCosts) -> Result<()> {
     let (stages, replicas) = (costs.stages(), costs.places_max());
     let most = places.min(replicas);

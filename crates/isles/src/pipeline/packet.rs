@@ -1,27 +1,28 @@
-//! The packets in the channels between groups: items, and the markers between two items.
+//! The packets in the channels between groups: items, and markers between items.
 
 use super::stage::ports::PortValues;
 use isles_protocol::pipeline::PlacedGroup;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A message from one group to the next one.
+/// A message from one group to the next.
 #[derive(Serialize, Deserialize)]
 pub(super) enum StageMessage {
-    /// An item: the values that its next stages need.
+    /// The values of an item that later stages need.
     Item {
-        /// Number of its item of the pipeline, from 0.
+        /// Number of the item in the pipeline, from 0.
         number: u64,
         payload: PortValues,
     },
-    /// All items before go by the groups that exist, all items after by those of the plan.
+    /// Items after this marker are processed by the groups of the plan.
     Change(EpochPlan),
-    /// Each stage's state, as it is between the items `number - 1` and `number`, goes to the first place.
+    /// The states of all stages between the items `number - 1` and `number` are sent to the place that runs the
+    /// pipeline.
     Checkpoint { number: u64 },
     /// There are no more items.
     End,
 }
 
-/// A message and its number among those of its sender, by which the order is restored behind replicas. Packets of one
+/// A message with its sequence number at its sender, from which the order is restored after replicas. Packets of one
 /// channel are handled in order.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StagePacket {
@@ -30,17 +31,17 @@ pub(super) struct StagePacket {
 }
 
 impl StageMessage {
-    /// The message as a packet for a group that receives from one channel, and looks at no number.
+    /// Makes a packet for a group that receives from one channel and ignores numbers.
     pub(super) fn into_packet(self) -> StagePacket {
         StagePacket { number: 0, message: self }
     }
 }
 
-/// The groups of an epoch: the time between two changes.
+/// The groups of an epoch, the period between two changes.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct EpochPlan {
     pub(super) epoch: u64,
-    /// The first stage, one past the last stage, and the place of each group.
+    /// First stage, end of the stages, and place of each group.
     groups: Vec<(u32, u32, u32)>,
 }
 
@@ -51,18 +52,18 @@ impl EpochPlan {
         EpochPlan { epoch, groups: groups.iter().map(plain).collect() }
     }
 
-    /// The number of the place that runs `stage` in this epoch; the first one if there are several.
+    /// Returns the place that runs `stage` in this epoch; the first one if it is replicated.
     pub(super) fn place_of(&self, stage: usize) -> usize {
         let has = |group: &&(u32, u32, u32)| (group.0 as usize..group.1 as usize).contains(&stage);
         self.groups.iter().find(has).expect("a plan has all stages").2 as usize
     }
 }
 
-/// Bytes that travel as one block; serde would write a `Vec<u8>` as numbers, one by one.
+/// Bytes that are encoded as one block; serde would encode a `Vec<u8>` one number at a time.
 #[derive(Serialize, Deserialize)]
 struct ByteBlock(#[serde(with = "crate::plain")] Vec<u8>);
 
-/// The same, of bytes that stay where they are.
+/// Borrowed form of [`ByteBlock`].
 #[derive(Serialize)]
 struct ByteBlockRef<'a>(#[serde(with = "crate::plain")] &'a [u8]);
 

@@ -1,9 +1,9 @@
-//! Going on after deaths: states of the last checkpoint, and the items since then once more.
+//! Recovery after deaths: restores the states of the last checkpoint and replays the items since.
 //!
-//! A checkpoint is a marker that goes through the pipeline as a change does, so the states it collects are all of the
-//! same moment: between two items (K. M. Chandy and L. Lamport, "Distributed Snapshots", 1985, on channels in order).
-//! Invariant: items from the checkpoint on are kept as bytes until the next one is complete; results that were received
-//! before a death are dropped when they come again.
+//! A checkpoint is a marker that passes through the pipeline as a change does, so it collects all states between the
+//! same two items (K. M. Chandy and L. Lamport, "Distributed Snapshots", 1985, with ordered channels). Invariants:
+//! items since the last complete checkpoint are kept as bytes; results that were received before a death are dropped
+//! when they arrive again.
 
 use super::Pipeline;
 use super::change::StateOrigin;
@@ -25,9 +25,9 @@ use std::collections::VecDeque;
 /// The state of each stage as bytes; `None` for a stage that has none.
 pub(super) type States = Vec<Option<Vec<u8>>>;
 
-/// State that makes items processed again exact.
+/// Checkpoint and items for a replay.
 pub(super) struct Replay {
-    /// The item before which `states` were.
+    /// The item that follows the checkpoint.
     number: u64,
     states: States,
     /// The items from `number` on.
@@ -35,7 +35,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// Before any item.
+    /// Makes the checkpoint before the first item.
     pub(super) fn new(states: States) -> Replay {
         Replay { number: 0, states, items: VecDeque::new() }
     }
@@ -51,7 +51,7 @@ impl Replay {
     }
 }
 
-/// Returns `true` if an error says nothing but that places have died.
+/// Returns `true` if every cause of the error is the death of a place.
 pub(super) fn is_death(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::DeadPlace(_) => true,
@@ -60,7 +60,7 @@ pub(super) fn is_death(error: &Error) -> bool {
     }
 }
 
-/// Sends the items since the checkpoint once more, into new groups.
+/// Sends the items since the checkpoint again, into the new groups.
 pub(super) async fn replay<P: Pipeline>(shared: &PipelineState<P>) {
     let (entry, sent, generation) =
         shared.source.atomic(|source| (source.entry.clone(), source.sent, source.generation()));
@@ -85,13 +85,14 @@ pub(super) async fn replay<P: Pipeline>(shared: &PipelineState<P>) {
 }
 
 impl<P: Pipeline> PipelineState<P> {
-    /// Keeps an item as bytes, which are returned, and sends the marker of a checkpoint before it if one is due.
-    /// Nothing without checkpoints.
+    /// Keeps an item as bytes and returns them; sends the marker of a checkpoint before it if one is due. Returns
+    /// `None` without checkpoints.
     pub(super) async fn keep_for_replay<T: CanSend>(
         &self,
         entry: &Sender<StagePacket>,
         permit: &mut SendPermit<'_>,
-        (number, item): (u64, &T),
+        number: u64,
+        item: &T,
     ) -> Result<Option<Vec<u8>>> {
         let Some(apart) = self.options.checkpoint else { return Ok(None) };
         let bytes = to_bytes(item)?;
@@ -103,13 +104,13 @@ impl<P: Pipeline> PipelineState<P> {
             replay.is_stateless()
         };
         if !is_stateless && number > 0 && number.is_multiple_of(apart) {
-            // If it is refused, so is the item.
+            // If the marker is refused, so will be the item.
             let _ = entry.send(StageMessage::Checkpoint { number }.into_packet()).await;
         }
         Ok(Some(bytes))
     }
 
-    /// A result was received: without states, nothing before it is needed again.
+    /// Drops the items up to a received result, if no stage has a state.
     pub(super) fn forget_replay(&self, number: u64) {
         if let Some(replay) = &mut *self.replay.borrow_mut()
             && replay.is_stateless()
@@ -118,7 +119,7 @@ impl<P: Pipeline> PipelineState<P> {
         }
     }
 
-    /// The marker of a checkpoint has come out: all states are here.
+    /// Handles the marker of a checkpoint at the exit: all states have arrived.
     pub(super) fn on_checkpoint(&self, number: u64) {
         let states = self.local.lock().take_checkpoint(number);
         if let Some((replay, states)) = self.replay.borrow_mut().as_mut().zip(states) {
@@ -127,7 +128,7 @@ impl<P: Pipeline> PipelineState<P> {
         }
     }
 
-    /// Ends the present groups; returns their outcome.
+    /// Ends the present groups and returns their outcome.
     async fn end_groups(&self) -> Result<()> {
         self.exits.borrow_mut().clear();
         self.source.atomic(|source| {
@@ -137,14 +138,14 @@ impl<P: Pipeline> PipelineState<P> {
         let epoch = self.epoch.get() + 1;
         for place in places().filter(|place| !place.is_dead()) {
             let local = &self.local;
-            // A place that dies just now needs no telling.
+            // A place that dies now needs no abort.
             let _ = finish(async { at!(place, local.lock().abort(epoch)).await }).await;
         }
         command(&self.starter, Command::Stop);
         outcome(&self.starter).await
     }
 
-    /// Gives the pipeline up.
+    /// Aborts the pipeline.
     pub(super) async fn give_up(&self) {
         let is_over = self.source.atomic(|source| std::mem::replace(&mut source.is_over, true));
         if !is_over {
@@ -152,11 +153,11 @@ impl<P: Pipeline> PipelineState<P> {
         }
     }
 
-    /// After the groups have ended without an end: goes on with others, if a death was the cause and there are
+    /// Recovers after the groups have ended early: starts new groups if the cause was a death and there are
     /// checkpoints.
     ///
     /// # Errors
-    /// The error that ended them, with the stages that a dead place had.
+    /// The error that ended the groups, with the stages at dead places.
     pub(super) async fn recover(&self) -> Result<()> {
         let generation = || self.source.atomic(|source| source.generation());
         let broken = generation();
@@ -164,14 +165,14 @@ impl<P: Pipeline> PipelineState<P> {
         if let Some((kind, text)) = &*self.fate.borrow() {
             return Err(Error::new(kind.clone(), text.clone()));
         }
-        // Another task may have done it meanwhile.
+        // Another task may have recovered in between.
         if generation() != broken {
             return Ok(());
         }
         loop {
             let living = self.live_places().len();
             match self.restart().await {
-                // One more place has died; the error may come before its news.
+                // Another place has died; the error may arrive before the notice of the death.
                 Err(error) if is_death(&error) && self.fate.borrow().is_none() => {
                     while self.live_places().len() == living
                         && dead_places(&error).any(|place| !place.is_dead())
@@ -184,8 +185,8 @@ impl<P: Pipeline> PipelineState<P> {
         }
     }
 
-    /// Ends the groups, if they have not ended, and starts others. It may be called again after it has failed or has
-    /// been given up.
+    /// Ends the groups, unless they have ended, and starts others. It may be called again after it has failed or was
+    /// cancelled.
     async fn restart(&self) -> Result<()> {
         for exit in self.exits.borrow().iter() {
             self.ended_groups.borrow_mut().extend(exit.groups.iter().cloned());
@@ -195,7 +196,7 @@ impl<P: Pipeline> PipelineState<P> {
             Ok(()) => Some(Error::new(ErrorKind::Closed, "the pipeline has ended before its last result")),
             Err(error) if !is_death(&error) => Some(error),
             Err(error) => {
-                // The error of a death may come before its news.
+                // The error caused by a death may arrive before the notice of the death.
                 while dead_places(&error).any(|place| !place.is_dead()) {
                     yield_now().await;
                 }
@@ -238,7 +239,7 @@ impl<P: Pipeline> PipelineState<P> {
         Ok(())
     }
 
-    /// The error of a pipeline that cannot go on, with the stages of the dead places.
+    /// Returns the error of a pipeline that cannot continue, with the stages of the dead places.
     fn lost_stages_error(&self, error: &Error, under_way: &[PlacedGroup]) -> Error {
         let states = self.local.lock().state_bytes().to_vec();
         let stages: OrderedSet<usize> =
@@ -248,7 +249,7 @@ impl<P: Pipeline> PipelineState<P> {
             None => format!("stage `{}`", self.names[stage]),
         });
         let lost = descriptions.collect::<Vec<_>>().join(", ");
-        // A dead place without a stage had a state under way; the error names it.
+        // A dead place without a stage had a state in transit; the error names that state.
         let lost = if lost.is_empty() { lost } else { format!("; it ran {lost}") };
         let text = format!("{error}{lost}; with `checkpoint` the pipeline would have continued");
         Error::new(first_death(error).unwrap_or(error.kind().clone()), text)
@@ -260,7 +261,7 @@ pub(super) fn is_dead(group: &PlacedGroup) -> bool {
     Place::new(group.place).is_none_or(Place::is_dead)
 }
 
-/// The kind of the first error of a death among those of several places.
+/// Returns the kind of the first death among the causes of an error.
 fn first_death(error: &Error) -> Option<ErrorKind> {
     match error.kind() {
         ErrorKind::DeadPlace(place) => Some(ErrorKind::DeadPlace(*place)),
@@ -268,7 +269,7 @@ fn first_death(error: &Error) -> Option<ErrorKind> {
     }
 }
 
-/// The places whose deaths an error tells of.
+/// Returns the places whose deaths caused an error.
 fn dead_places(error: &Error) -> impl Iterator<Item = Place> {
     let mut dead = Vec::new();
     collect_dead(error, &mut dead);

@@ -3,49 +3,49 @@
 use serde::Serialize;
 use std::time::Duration;
 
-/// Report of a whole run of a pipeline.
+/// Report of a run of a pipeline.
 #[derive(Clone, Debug, Serialize)]
 pub struct PipelineReport {
     /// Results that left the last stage.
     pub items: u64,
-    /// From the start of the first groups to the last result.
+    /// Time from the start of the first groups to the last result.
     pub elapsed: Duration,
-    /// The mean time between two results at the end, with weight 1/8 for each new one.
+    /// Moving average of the time between two results at the end, with weight 1/8 for each new one.
     pub period: Duration,
-    /// The changes of groups, in order, without those that a death forced.
+    /// The changes of groups, in order, except those after a death.
     pub resizes: Vec<Resize>,
-    /// The stages, in order, as they ran at the end.
+    /// The stages at the end of the run, in order.
     pub stages: Vec<StageReport>,
     /// Bytes of states that moved between places.
     pub moved_bytes: u64,
-    /// Places that died and that the pipeline went on without.
+    /// Number of dead places that the pipeline has recovered from.
     pub lost_places: usize,
 }
 
 /// A change of the groups of a pipeline.
 #[derive(Clone, Debug, Serialize)]
 pub struct Resize {
-    /// The first item that went by the new groups.
+    /// The first item that the new groups processed.
     pub item: u64,
-    /// The number of groups before, in which each replica counts.
+    /// Number of groups before, counting each replica.
     pub from: usize,
-    /// The number of groups after, in which each replica counts.
+    /// Number of groups after, counting each replica.
     pub to: usize,
-    /// Between the last result before the change and the first after it; `None` if there was no item on one side.
+    /// Time between the last result before the change and the first after it; `None` if there is no result on one side.
     pub pause: Option<Duration>,
-    /// The mean time between two results when the change began.
+    /// Average time between two results when the change took effect.
     pub period: Duration,
 }
 
 /// A stage at the end of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct StageReport {
-    /// Its name.
+    /// Name of the stage.
     pub name: &'static str,
-    /// The numbers of its places: one for each replica.
+    /// Places that ran it, one for each replica.
     pub places: Vec<usize>,
-    /// Its mean time for an item; `None` if it has handled none.
+    /// Average time for an item; `None` if it was not measured.
     pub cost: Option<Duration>,
-    /// Bytes of its state when it was last saved; `None` if it has none.
+    /// Size of its state when it was last saved, in bytes; `None` if it has no saved state.
     pub state_bytes: Option<usize>,
 }

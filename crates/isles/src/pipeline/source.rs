@@ -1,8 +1,8 @@
-//! The entry of a pipeline: one sender at a time, and markers that wait for their turn without holding anybody up.
+//! The entry of a pipeline: one sender at a time, and a queue of markers.
 //!
-//! Markers go into the pipeline by a task of their own, `send_markers`. So a task that resizes does not wait for room,
-//! and may be the one that receives. Invariant: a packet goes into the entry by whoever has `is_sending`; items wait
-//! until no marker does, and while too many changes have not left the pipeline.
+//! A task of its own, `send_markers`, sends the markers. A task that resizes therefore does not wait for room, and may
+//! be the one that receives. Invariant: only the task that has set `is_sending` sends into the entry; items wait for
+//! queued markers, and while too many changes are in progress.
 
 use super::flow::RunningPipeline;
 use super::packet::{EpochPlan, StageMessage, StagePacket};
@@ -11,11 +11,11 @@ use super::{Pipeline, recovery};
 use crate::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Marker that goes into the pipeline next, besides items.
+/// A queued marker.
 pub(super) enum Marker {
-    /// A change of groups: the marker goes into the entry that was, items after it into the new one.
+    /// A change of groups: the marker is sent into the old entry, later items into the new one.
     Change { plan: EpochPlan, entry: Sender<StagePacket> },
-    /// New groups in place of those that a death has ended: what they lost is sent again.
+    /// New groups after a death: lost items are sent again.
     Restart { entry: Sender<StagePacket> },
 }
 
@@ -23,30 +23,30 @@ pub(super) enum Marker {
 #[derive(Default)]
 pub(super) struct PipelineSource {
     pub(super) entry: Option<Sender<StagePacket>>,
-    /// `true` while somebody sends a packet.
+    /// `true` while a task sends a packet.
     pub(super) is_sending: bool,
-    /// Items that were sent, or given up while they were.
+    /// Number of items that were sent, or cancelled while being sent.
     pub(super) sent: u64,
-    /// The numbers of items whose sending was given up: the groups may have them, or not.
+    /// Numbers of the items whose sending was cancelled; the groups may or may not have got them.
     pub(super) given_up: BTreeSet<u64>,
     pub(super) markers: VecDeque<Marker>,
-    /// Changes whose markers have not been received at the exit.
+    /// Changes in progress, whose markers have not reached the exit.
     changes: usize,
-    /// Number of such changes beside which items go in.
+    /// Maximum number of changes in progress with which items may enter.
     changes_max: usize,
-    /// No items will come.
+    /// `true` if no more items will come.
     pub(super) is_closed: bool,
     is_end_sent: bool,
-    /// The groups do not take packets: a place died, or a stage failed.
+    /// `true` if the groups take no packets, because a place died or a stage failed.
     pub(super) is_broken: bool,
-    /// Number of times groups were replaced after a death.
+    /// Number of restarts after a death.
     generation: u64,
-    /// The pipeline is over.
+    /// `true` once the pipeline is over.
     pub(super) is_over: bool,
 }
 
 impl PipelineSource {
-    /// A source that takes items while at most `changes_max` changes are under way.
+    /// Makes a source that takes items while at most `changes_max` changes are in progress.
     pub(super) fn new(changes_max: usize) -> PipelineSource {
         PipelineSource { changes_max, ..PipelineSource::default() }
     }
@@ -57,18 +57,18 @@ impl PipelineSource {
         self.markers.push_back(Marker::Change { plan, entry });
     }
 
-    /// Notes that the marker of a change has been received.
+    /// Records that the marker of a change has reached the exit.
     pub(super) fn end_change(&mut self) {
         self.changes -= 1;
     }
 
-    /// Returns `true` if an item may go in, or be refused.
+    /// Returns `true` if an item can be sent or refused now.
     pub(super) fn takes_items(&self) -> bool {
         let may_enter = !self.is_sending && self.markers.is_empty() && self.changes <= self.changes_max;
         self.is_over || self.is_broken || self.is_closed || may_enter
     }
 
-    /// Returns `true` if no item will go through groups other than the present ones.
+    /// Returns `true` if no item will need new groups.
     pub(super) fn takes_no_change(&self) -> bool {
         self.is_over || self.is_end_sent || self.is_broken
     }
@@ -78,7 +78,7 @@ impl PipelineSource {
         self.is_over || !self.is_sending && !self.is_broken && (has_end || !self.markers.is_empty())
     }
 
-    /// Takes over new groups after a death: markers for the old ones are of no use.
+    /// Switches to new groups after a death; markers for the old ones are dropped.
     pub(super) fn restart(&mut self, entry: Sender<StagePacket>) {
         self.markers.clear();
         self.markers.push_back(Marker::Restart { entry });
@@ -87,12 +87,12 @@ impl PipelineSource {
         self.changes = 0; // their epochs have ended
     }
 
-    /// Returns the number of times groups were replaced after a death.
+    /// Returns the number of restarts after a death.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Notes that the groups of a generation have refused a packet, if they are still those that take packets.
+    /// Records that the groups of a generation have refused a packet; ignored if they have been replaced.
     pub(super) fn refused(&mut self, generation: u64) {
         self.is_broken |= self.generation == generation;
     }
@@ -131,7 +131,7 @@ fn next_step(source: &mut PipelineSource) -> Step {
 pub(super) async fn send_markers<P: Pipeline>(flow: RunningPipeline<P>) {
     let source = &flow.shared.source;
     loop {
-        // If a marker is refused, the groups have ended; whoever receives gets the reason.
+        // If a marker is refused, the groups have ended; the receiver of results gets the error.
         match source.when(PipelineSource::has_marker, next_step).await {
             Step::Over => return,
             Step::End(entry) => drop(entry.send(StageMessage::End.into_packet()).await),
@@ -142,8 +142,8 @@ pub(super) async fn send_markers<P: Pipeline>(flow: RunningPipeline<P>) {
     }
 }
 
-/// The right to send an item; given back when dropped. If sending was begun, the number of the item is used then: who
-/// gives up does not know whether the groups have it.
+/// The right to send an item, returned when dropped. Once sending has started the number of the item is used, even if
+/// the send is cancelled, because the groups may have got it.
 pub(super) struct SendPermit<'a> {
     source: &'a Monitor<PipelineSource>,
     number: u64,
@@ -153,17 +153,17 @@ pub(super) struct SendPermit<'a> {
 }
 
 impl<'a> SendPermit<'a> {
-    /// For the item `number`; the caller has set `is_sending`.
+    /// Makes the permit for the item `number`; the caller has set `is_sending`.
     pub(super) fn new(source: &'a Monitor<PipelineSource>, number: u64, generation: u64) -> Self {
         SendPermit { source, number, generation, is_used: false, has_sent: false }
     }
 
-    /// The number stands for this item from now on.
+    /// Marks the number as used by this item.
     pub(super) fn use_number(&mut self) {
         self.is_used = true;
     }
 
-    /// Sends the item; returns whether the groups took it. Whether or not they did, its number is used.
+    /// Sends the item and returns `true` if the groups took it. Its number is used in either case.
     pub(super) async fn send(mut self, entry: &Sender<StagePacket>, payload: PortValues) -> bool {
         self.use_number();
         let item = StageMessage::Item { number: self.number, payload };

@@ -1,7 +1,7 @@
-//! A group at its place: takes items in, runs its stages on them, sends them on; hands its stages over at a change.
+//! A group at its place: receives items, runs its stages on them and sends them on; passes on its stages at a change.
 //!
-//! Neighbouring stages of a group are called one after the other, with no message between them. Invariant: a group
-//! handles its packets in order, and after a change or the end handles none.
+//! The stages of a group are called one after the other, without messages between them. Invariant: a group handles its
+//! packets in order, and none after a change or the end.
 
 use super::links::{GroupInput, GroupOutput};
 use super::local::{LocalPipeline, SavedStage, arrived, fetch};
@@ -21,29 +21,29 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Every stage of the first items is measured, and of one in this many items later.
+/// The stages are measured for the first items up to this number, and then for every item at a multiple of it.
 const MEASURED_APART: u64 = 16;
 
-/// A group whose items take longer gives way between two stages after each such time and after each item, and has each
-/// item measured: that costs little then.
+/// A group whose items take longer than this measures each item, and yields after each item and, between stages, after
+/// each such time; the overhead is then small.
 const LONG_ITEM: Duration = Duration::from_micros(20);
 
-/// Items of a group of short stages between which it gives way.
+/// Number of items after which a group of short stages yields.
 const YIELDS_APART: u64 = 16;
 
-/// Time between two reports about a group for those who watch the run.
+/// Time between two reports of a group to observers of the run.
 const SHOWN_APART: Duration = Duration::from_secs(1);
 
-/// A group that is to run at a place, a replica of one, or a relay, which has no stages.
+/// Description of a group to start: a group, a replica of one, or a relay, which has no stages.
 #[derive(Serialize, Deserialize)]
 pub(super) struct GroupTask {
-    /// Start of the pipeline in nanoseconds, by which those who watch the run tell pipelines apart.
+    /// Start of the pipeline in nanoseconds, which identifies it to observers of the run.
     pub(super) pipeline: u64,
     pub(super) epoch: u64,
     pub(super) stages: Range<usize>,
-    /// `true` if its stages are at its place as they were built, and do not come from other groups.
+    /// `true` if its stages are used as built, without states from other groups.
     pub(super) is_first: bool,
-    /// The stages whose states it gets from other places, and those places.
+    /// The stages whose states come from other places, with those places.
     pub(super) sources: Vec<(usize, Place)>,
     /// `true` for one of several replicas of the group.
     pub(super) is_replica: bool,
@@ -53,7 +53,7 @@ pub(super) struct GroupTask {
     pub(super) outputs: Vec<Sender<StagePacket>>,
 }
 
-/// A group that runs.
+/// A running group.
 struct StageGroup<P: Pipeline> {
     local: PlaceLocal<LocalPipeline<P>>,
     names: Rc<[&'static str]>,
@@ -62,7 +62,7 @@ struct StageGroup<P: Pipeline> {
     first: usize,
     /// Number of its stages.
     count: usize,
-    /// Those that have come; the others are on their way from other groups.
+    /// The stages that have arrived; the others are in transit from other groups.
     stages: Vec<Box<dyn AnyStage>>,
     ports: Ports,
     enters: Vec<usize>,
@@ -72,13 +72,13 @@ struct StageGroup<P: Pipeline> {
     keeper: Place,
     items: u64,
     is_long: bool,
-    /// The moment of the last report about the group, and its items then.
+    /// Time of the last report, and the number of items then.
     shown: (Duration, u64),
-    /// `true` if there was one.
+    /// `true` if the group has been reported.
     is_shown: bool,
 }
 
-/// Runs a group until a change or the end has come through it, or the pipeline is given up.
+/// Runs a group until a change or the end has passed through it, or it is aborted.
 pub(super) async fn work<P: Pipeline>(
     local: PlaceLocal<LocalPipeline<P>>,
     mut task: GroupTask,
@@ -93,16 +93,17 @@ pub(super) async fn work<P: Pipeline>(
     loop {
         let received = {
             let mut received = pin!(input.recv());
-            // The group before may have been lost with a place before it began, so that nothing closes the channel.
+            // The previous group may have been lost with its place before it started, so that nothing closes the
+            // channel.
             let unless_aborted = poll_fn(|context| match received.as_mut().poll(context) {
                 Poll::Pending => aborted.as_mut().poll(context).map(|()| Ok(None)),
                 ready => ready,
             });
             unless_aborted.await?
         };
-        // If the channel is closed, whoever is to blame says so.
+        // If the channel is closed, the failed group reports the error.
         let Some(StagePacket { number, message }) = received else { return group.end() };
-        // An item passes the stages that are here, whether or not the others have come.
+        // An item runs through the stages that are here while others are still arriving.
         let is_item = matches!(message, StageMessage::Item { .. });
         if !is_item && !group.has_arrived(group.count).await? {
             return group.end();
@@ -154,7 +155,7 @@ impl<P: Pipeline> StageGroup<P> {
         }
     }
 
-    /// Waits until the first `count` stages are here; returns `false` if the group is given up.
+    /// Waits until the first `count` stages have arrived; returns `false` if the group is aborted.
     async fn has_arrived(&mut self, count: usize) -> Result<bool> {
         while self.stages.len() < count {
             let stage = self.first + self.stages.len();
@@ -169,7 +170,7 @@ impl<P: Pipeline> StageGroup<P> {
         Ok(true)
     }
 
-    /// Runs all stages on one item; `None` if the group is given up.
+    /// Runs all stages on one item; `None` if the group is aborted.
     async fn process(&mut self, payload: PortValues) -> Result<Option<PortValues>> {
         self.ports.load(&self.enters, payload)?;
         let is_measured =
@@ -190,7 +191,7 @@ impl<P: Pipeline> StageGroup<P> {
         self.ports.unload(&self.leaves, self.output.stays_here()).map(Some)
     }
 
-    /// Reports the stages with their rate and their queue to those who watch the run, once in a while.
+    /// Reports the stages, with their rate and queue, to observers of the run if a report is due.
     fn show_if_due(&mut self, input: &GroupInput) {
         if self.count == 0 || !self.items.is_multiple_of(MEASURED_APART) && !self.is_long {
             return;
@@ -205,10 +206,11 @@ impl<P: Pipeline> StageGroup<P> {
         let rate = (self.items - before) as f64 / since.as_secs_f64();
         let names =
             self.names[self.first..self.first + self.stages.len()].iter().map(|name| (*name).to_owned());
-        self.report(rate, input.queue(), names.collect());
+        let (waiting, queue) = input.queue();
+        self.report(rate, waiting, queue, names.collect());
     }
 
-    fn report(&self, items_per_s: f64, (waiting, queue): (usize, usize), names: Vec<String>) {
+    fn report(&self, items_per_s: f64, waiting: usize, queue: usize, names: Vec<String>) {
         let sample = StageSample {
             pipeline: self.pipeline,
             epoch: self.epoch,
@@ -221,8 +223,8 @@ impl<P: Pipeline> StageGroup<P> {
         show_stages(&sample.to_line());
     }
 
-    /// Runs all stages on one item, each as soon as it is here, and measures them; returns `false` if the group is
-    /// given up.
+    /// Runs all stages on one item, each once it has arrived, and measures them; returns `false` if the group is
+    /// aborted.
     async fn step_measured(&mut self) -> Result<bool> {
         let mut costs = Vec::with_capacity(self.count);
         let mut turn = now();
@@ -245,8 +247,8 @@ impl<P: Pipeline> StageGroup<P> {
         Ok(true)
     }
 
-    /// Hands each stage with a state to the group of the plan that runs it next. Those at other places fetch the state
-    /// only. `number` is that of the packet with the plan.
+    /// Passes each stage with a state to the group of the plan that runs it next; groups at other places fetch the
+    /// state. `number` is the number of the packet with the plan.
     async fn transfer_stages(self, number: u64, plan: EpochPlan) -> Result<()> {
         self.report_end();
         let StageGroup { local, first, stages, mut output, .. } = self;
@@ -269,8 +271,8 @@ impl<P: Pipeline> StageGroup<P> {
         Ok(())
     }
 
-    /// Sends all states as they are before `item` to the place that runs the pipeline, then the marker to the next
-    /// group. `number` is that of the packet with the marker.
+    /// Sends the states before `item` to the place that runs the pipeline, then the marker to the next group. `number`
+    /// is the number of the packet with the marker.
     async fn checkpoint(&mut self, number: u64, item: u64) -> Result<()> {
         let mut states = Vec::new();
         for (stage, idle) in (self.first..).zip(&self.stages) {
@@ -287,14 +289,14 @@ impl<P: Pipeline> StageGroup<P> {
         Ok(())
     }
 
-    /// Reports to those who watch the run that the group is gone, if they know of it.
+    /// Reports to observers of the run that the group has ended, if it was ever reported.
     fn report_end(&self) {
         if self.is_shown {
-            self.report(0.0, (0, 0), Vec::new());
+            self.report(0.0, 0, 0, Vec::new());
         }
     }
 
-    /// Gives the stages back to the place.
+    /// Returns the stages to the place.
     fn end(self) -> Result<()> {
         self.report_end();
         let mut local = self.local.lock();

@@ -1,8 +1,8 @@
-//! `ISLES_COLOR`: whether what Isles itself says to people has colours.
+//! `ISLES_COLOR`: colours in the lines that Isles itself prints.
 //!
-//! It reads the setting, keeps it for the process, and marks words and heads for a terminal; `notice` writes them.
-//! Invariants: a pipe or a file gets no mark unless the setting says `always`; a text without its marks is the text
-//! that was given.
+//! This module reads the setting, keeps it for the process, and adds escape codes to words and headlines; `notice`
+//! writes them. Invariants: a pipe or a file gets no escape codes unless the setting is `always`; without them the text
+//! is unchanged.
 
 use crate::machine::launcher::Launcher;
 use crate::print::StandardStream;
@@ -12,15 +12,15 @@ use std::env;
 use std::io::{self, IsTerminal};
 use std::sync::Mutex;
 
-/// Choices for colours.
+/// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColorChoice {
-    /// On a terminal that shows them, unless `NO_COLOR` is set. Not at a rank of MPI: launchers give it a terminal that
-    /// nobody looks at.
+    /// On a terminal that shows them, unless `NO_COLOR` is set. Not at a rank of MPI, whose launcher may give it a
+    /// terminal that nobody looks at.
     Auto,
-    /// In any case.
+    /// Always.
     Always,
-    /// In no case.
+    /// Never.
     Never,
 }
 
@@ -37,14 +37,15 @@ pub(crate) fn read(source: &str, value: &str) -> Result<ColorChoice, ConfigError
 /// Last choice in this process; `None` before settings are read.
 static CHOSEN: Mutex<Option<ColorChoice>> = Mutex::new(None);
 
-/// Keeps a choice for this process, if one was made.
+/// Sets the choice of this process, if one was made.
 pub(crate) fn choose(choice: Option<ColorChoice>) {
     if choice.is_some() {
         *CHOSEN.lock().unwrap_or_else(|poison| poison.into_inner()) = choice;
     }
 }
 
-/// The choice that holds. Before settings are read it is what the variable says, so that a refusal looks as all else.
+/// Returns the choice of this process. Before settings are read it is that of the variable, so that errors in settings
+/// are coloured too.
 fn chosen() -> ColorChoice {
     const COLOR: &SettingRow = setting("color");
     let chosen = *CHOSEN.lock().unwrap_or_else(|poison| poison.into_inner());
@@ -69,13 +70,13 @@ pub(crate) fn is_wanted(stream: StandardStream) -> bool {
     }
 }
 
-/// Begin and end of marks, as ECMA-48 has them (select graphic rendition).
+/// Escape codes of ECMA-48 (select graphic rendition).
 const BOLD: &str = "\x1b[1m";
 const BOLD_RED: &str = "\x1b[1;31m";
 const BOLD_YELLOW: &str = "\x1b[1;33m";
 const PLAIN: &str = "\x1b[0m";
 
-/// A line with its first word in the colour of an error or a warning, if it is one.
+/// Colours the first word of an error or a warning.
 pub(crate) fn mark_word(line: &str) -> String {
     for (word, mark) in [("error", BOLD_RED), ("warning", BOLD_YELLOW)] {
         if let Some(rest) = line.strip_prefix(word).filter(|rest| rest.starts_with(':')) {
@@ -85,7 +86,7 @@ pub(crate) fn mark_word(line: &str) -> String {
     line.to_owned()
 }
 
-/// A text with its first line, the head of what follows, in bold.
+/// Sets the first line of a text, its headline, in bold.
 pub(crate) fn mark_head(text: &str) -> String {
     match text.split_once('\n') {
         Some((head, rest)) if !head.is_empty() => format!("{BOLD}{head}{PLAIN}\n{rest}"),

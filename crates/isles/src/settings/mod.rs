@@ -1,9 +1,8 @@
-//! The settings of a run: their sources, and their values.
+//! The settings of a run: their sources and values.
 //!
-//! The settings are listed in the `table`, and each row has its reader, of `readers` or of the part of this crate
-//! that the setting is about. Here is what all have in common: a flag takes the place of its variable, an empty
-//! variable counts as not set, a refusal names what the user wrote. Invariant: reading changes nothing but the
-//! [`Environment`] that comes of it.
+//! Each row of the `table` has a reader, in `readers` or in the module that uses the setting. This file has the common
+//! rules: a flag overrides its variable, an empty variable counts as not set, and an error names what the user wrote.
+//! Invariant: reading changes nothing but the resulting [`Environment`].
 
 pub(crate) mod color;
 pub(crate) mod pinning;
@@ -29,20 +28,20 @@ use std::time::Duration;
 pub enum Report {
     /// Calls and bytes by call site.
     Captures,
-    /// Finishes by kind, and what they cost.
+    /// Finishes by kind, with their costs.
     Finish,
-    /// Messages between tasks: over channels, and from member to member of a team.
+    /// Messages between tasks: over channels, and between members of a team.
     Messages,
-    /// Counters of the places: of each counter the sum, and the least and the most of one place.
+    /// Counters of the places: the sum of each, and the minimum and maximum of a place.
     Counters,
-    /// Balance of tasks by [`glb`](crate::glb): steals and idle time of each place, of all its runs.
+    /// Balance of tasks by [`glb`](crate::glb): steals and idle time of each place over all its runs.
     Balance,
     /// Activity of a modelled chip; nothing on another machine.
     Chip,
 }
 
 impl Report {
-    /// All of them, by their names on the command line and in `ISLES_REPORT`.
+    /// All reports, by their names on the command line and in `ISLES_REPORT`.
     pub(crate) const ALL: [(&'static str, Report); 6] = [
         ("captures", Report::Captures),
         ("finish", Report::Finish),
@@ -52,17 +51,17 @@ impl Report {
         ("chip", Report::Chip),
     ];
 
-    /// The names of those that `is_allowed`, with commas.
+    /// Returns the names of the reports that `is_allowed`, separated by commas.
     pub(crate) fn names(is_allowed: impl Fn(Report) -> bool) -> String {
         let names = Report::ALL.into_iter().filter(|(_, report)| is_allowed(*report));
         names.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// A setting that is not allowed; nothing was started.
+/// A setting with an invalid value; nothing was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Source of the value: a variable, or a flag.
+    /// The variable or flag with the value.
     pub source: String,
     /// The value.
     pub value: String,
@@ -84,7 +83,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// A flag of a command line that says what a variable would.
+/// A command-line flag that overrides a variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag<'a> {
     /// The variable, for example `ISLES_PLACES`.
@@ -95,10 +94,10 @@ pub struct Flag<'a> {
     pub value: &'a str,
 }
 
-/// Checks that no flag asks of `machine` what only another one has.
+/// Checks that `machine` supports all flags.
 ///
 /// # Errors
-/// The first flag that does.
+/// The first flag that only other machines support.
 pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), ConfigError> {
     for Flag { variable, name, value } in flags {
         let refused = |allowed| Err(ConfigError::new(name, value, allowed));
@@ -118,19 +117,18 @@ pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), Co
     Ok(())
 }
 
-/// The setting whose values are not all of every machine.
+/// The setting of which some values are for one machine only.
 const REPORT: &SettingRow = setting("report");
 
-/// Variable by which `isles launch` passes the flags of the user to its program: `ISLES_PLACES=--places`, with
-/// commas. A refusal then names what the user wrote.
+/// Variable in which `isles launch` names the flags of the user to its program: `ISLES_PLACES=--places`, separated by
+/// commas. Errors then name what the user wrote.
 pub const FLAGS_VARIABLE: &str = "ISLES_LAUNCH_FLAGS";
 
-/// Variable by which `isles sweep` and `isles run --seeds` pass the number of their own process to each of their
-/// runs, which end with it.
+/// Variable in which `isles sweep` and `isles run --seeds` pass their process id to each of their runs, which end with
+/// that process.
 pub const SWEEP_VARIABLE: &str = "ISLES_SWEEP";
 
-/// Variable by which a program of Isles passes its own version to another that it starts: both must be of one
-/// version.
+/// Variable in which a program of Isles passes its version to another that it starts; both versions must be equal.
 pub const VERSION_VARIABLE: &str = "ISLES_COMMAND_VERSION";
 
 /// Sources of settings: flags, and the variables behind them.
@@ -149,7 +147,7 @@ impl<'a> SettingSources<'a> {
         SettingSources { flags, launched: variable(FLAGS_VARIABLE).unwrap_or_default(), variable }
     }
 
-    /// Lets the reader of `row` read the flag in the place of its variable, or the variable; nothing if neither is set.
+    /// Passes the flag of `row`, or else its variable, to the reader; does nothing if neither is set.
     fn take(&self, row: &SettingRow, environment: &mut Environment) -> Result<(), ConfigError> {
         let variable = row.variable;
         if let Some(flag) = self.flags.iter().find(|flag| flag.variable == variable) {
@@ -157,13 +155,13 @@ impl<'a> SettingSources<'a> {
         }
         let mut said = self.launched.split(',').filter_map(|pair| pair.split_once('='));
         let source = said.find(|(name, _)| *name == variable).map_or(variable, |(_, flag)| flag);
-        // An empty variable counts as not set: that is how a shell takes one back for a command.
+        // An empty variable counts as not set, because a shell unsets one for a single command that way.
         let value = (self.variable)(variable).filter(|value| !value.is_empty());
         value.map_or(Ok(()), |value| (row.read)(environment, source, &value))
     }
 }
 
-/// A setting, and where it was written; in words what it is, if nowhere.
+/// A value with its source: a flag, a variable, or a description for values set otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting<T> {
     pub(crate) value: T,
@@ -176,18 +174,18 @@ impl<T> Setting<T> {
     }
 }
 
-/// Name of the machine, as set.
+/// Name of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MachineName {
-    /// One that every program knows.
+    /// A machine other than a chip.
     Known(Machine),
-    /// A modelled chip, as `chip:scc`, that nobody has looked for.
+    /// A modelled chip, such as `chip:scc`, not looked up yet.
     Chip(String),
 }
 
 #[cfg(feature = "mpi")]
 impl MachineName {
-    /// As it was said.
+    /// Returns the name as it was set.
     pub(crate) fn text(&self) -> &str {
         match self {
             MachineName::Known(machine) => machine.name(),
@@ -196,43 +194,44 @@ impl MachineName {
     }
 }
 
-/// Settings of the environment. Plain data: none of it has been looked for in the system.
+/// Settings of a run as plain data; nothing has been looked up in the system yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Environment {
     pub(crate) machine: Option<Setting<MachineName>>,
     pub(crate) places: Option<Setting<u32>>,
-    /// Processors of the host on which the places stay.
+    /// Processors of the host to which the places are pinned.
     pub(crate) pinning: Setting<Pinning>,
     pub(crate) reports: Vec<Report>,
-    /// Exports wanted by `ISLES_CHIP_*`.
+    /// Requested outputs of the run.
     pub(crate) exports: Vec<ExportRequest>,
     /// Settings of a modelled chip from `ISLES_CHIP_*`.
     #[cfg(feature = "chip")]
     pub(crate) chip: ChipSettings,
-    /// `ISLES_STALL` and `ISLES_STALL_LIMIT`: limits of the first place's silence; `None` if not set.
+    /// `ISLES_STALL` and `ISLES_STALL_LIMIT`: limits of the time without progress at the first place; `None` if not
+    /// set.
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
     pub(crate) seed: u64,
-    /// Choice for colours in text that people read, if set.
+    /// Choice of colours, if set.
     pub(crate) color: Option<color::ColorChoice>,
-    /// The run directory, if the run is to be observed.
+    /// The run directory, if the run is observed.
     pub(crate) record: Option<Setting<PathBuf>>,
 }
 
 impl Environment {
-    /// The machine, which is `default` where none is named; a modelled chip as its settings say.
+    /// Returns the machine, or `default` if none is set; a modelled chip with its settings applied.
     ///
     /// # Errors
-    /// There is no such chip, or it has not what is said of it.
+    /// The chip does not exist, or lacks what a setting selects.
     pub(crate) fn machine_or(&self, default: Machine) -> Result<Machine, ConfigError> {
         let machine = self.machine.as_ref().map_or(Ok(default), Machine::find)?;
         machine.with_settings(self)
     }
 
-    /// The places that are asked for, if somebody says so.
+    /// Returns the number of places, if set.
     ///
     /// # Errors
-    /// `machine` has fewer places.
+    /// `machine` cannot have that many.
     pub(crate) fn places_on(&self, machine: Machine) -> Result<Option<u32>, ConfigError> {
         let places = self.places.as_ref();
         places.map(|said| readers::check_places(&said.source, &said.value.to_string(), machine)).transpose()
@@ -246,11 +245,11 @@ impl Environment {
         }
     }
 
-    /// Reads the variables of the process; a flag takes the place of its variable, which is then not looked at. Warns
-    /// of those that have no meaning.
+    /// Reads flags and variables of the process; a flag overrides its variable, which is then not read. Warns of
+    /// unknown variables.
     ///
     /// # Errors
-    /// The first flag or variable with a value that is not allowed.
+    /// The first flag or variable with an invalid value.
     pub(crate) fn read(flags: &[Flag<'_>]) -> Result<Self, ConfigError> {
         warn_of_unknown_variables();
         let environment = Self::read_from(&SettingSources::new(flags, &variable))?;
@@ -280,7 +279,7 @@ impl Environment {
         Self::read_rows(sources, SETTINGS.iter())
     }
 
-    /// Reads what is said of `rows`.
+    /// Reads the settings of `rows`.
     fn read_rows(
         sources: &SettingSources<'_>,
         mut rows: impl Iterator<Item = &'static SettingRow>,
@@ -292,7 +291,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// Returns the settings that tests keep to: nothing is reported or written, and each test sets its seeds itself.
+    /// Returns the settings for a test: without reports and outputs, and with seed 0, because tests choose their seeds.
     pub(crate) fn of_test(self) -> Environment {
         Environment {
             reports: Vec::new(),
@@ -305,7 +304,7 @@ impl Environment {
         }
     }
 
-    /// Keeps that something is to be written.
+    /// Adds a requested output.
     pub(crate) fn want(&mut self, export: Export, source: &str, path: &str) -> Result<(), ConfigError> {
         self.exports.push(ExportRequest { export, source: source.to_owned(), path: path.to_owned() });
         Ok(())
@@ -317,12 +316,11 @@ fn variable(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Reads the settings of [`FlagGroup::Command`], which hold for a process that launches nothing, too: the flags, or the
-/// variables that stand for them. [`Launch::from_environment`](crate::Launch::from_environment) does so with all
-/// others.
+/// Reads the settings of [`FlagGroup::Command`] from flags and variables, for a process that launches nothing.
+/// [`Launch::from_environment`](crate::Launch::from_environment) reads them with all others.
 ///
 /// # Errors
-/// The first flag or variable with a value that is not allowed.
+/// The first flag or variable with an invalid value.
 pub fn read_command_settings(flags: &[Flag<'_>]) -> Result<(), ConfigError> {
     let is_of_commands = |row: &&SettingRow| row.flag.is_some_and(|flag| flag.group == FlagGroup::Command);
     let rows = SETTINGS.iter().filter(is_of_commands);

@@ -1,20 +1,20 @@
-//! `ISLES_PIN`: on which processors of the host the places stay.
+//! `ISLES_PIN`: the processors of the host to which places are pinned.
 //!
-//! It reads and checks; [`Pinning`] is carried out where the places are started. Invariant: a list that was checked
-//! names a processor of its own for each place, which this program may use.
+//! This module reads and checks the setting; the machines apply [`Pinning`] when they start the places. Invariant: a
+//! checked list has a distinct usable processor for each place.
 
 use crate::settings::{ConfigError, Setting};
 use isles_transport::{CoreList, CoreListError};
 use isles_transport_shm::{PROCESSORS_MAX, Pinning, processors};
 
-/// Allowed values of `ISLES_PIN`, for a refusal.
+/// Allowed values of `ISLES_PIN`, for error texts.
 const ALLOWED: &str = "auto, no, or processors and ranges of processors separated by commas, such as \
      0,2,4-7";
 
-/// Name in a refusal of a setting made by the program or by default.
+/// Source of a pinning that the program or the default sets, for error texts.
 pub(crate) const DEFAULT_PINNING: &str = "the pinning";
 
-/// The setting that nobody made.
+/// Returns the default pinning.
 pub(crate) fn default_pinning() -> Setting<Pinning> {
     Setting::new(DEFAULT_PINNING, Pinning::default())
 }
@@ -65,7 +65,7 @@ fn usable(processors: &[usize], strange: u32) -> String {
     format!("processors that this program may use: {} ({strange} is not one)", pinning_list(processors))
 }
 
-/// Processors as they are written.
+/// Formats processors as a list for messages.
 fn pinning_list(processors: &[usize]) -> String {
     let ranges = processors.iter().map(|processor| *processor as u32..=*processor as u32);
     CoreList::of(ranges).map_or_else(|_| "no processor".to_owned(), |list| list.to_string())

@@ -1,19 +1,19 @@
-//! Readers of settings that are about no other part of this crate: the machine, places, reports, silence, the seed.
+//! Readers of the settings that no other module owns: machine, places, reports, silence, seed.
 //!
-//! Each gets the source of a word and the word, and returns its value or a refusal with what is allowed. They know
-//! neither variables nor flags. Invariant: any text is either a value or a refusal of one line.
+//! Each gets a text and its source, and returns the value or an error with what is allowed. They know neither variables
+//! nor flags. Invariant: any text yields a value or an error of one line.
 
 use super::{ConfigError, MachineName, Report, Setting};
 use crate::machine::{Machine, driver};
 use std::time::Duration;
 
-/// Reads a machine's name; `source` is where it was written. Whether there is a chip of the name is not asked.
+/// Reads a machine's name from `source`. It does not look for the chip of a chip's name.
 pub(super) fn machine(source: &str, value: &str) -> Result<Setting<MachineName>, ConfigError> {
     Ok(Setting::new(source, driver::read_name(source, value)?))
 }
 
-/// Reads a number of places. What a chip has room for is seen when it has been found; all other machines that are named
-/// here have the same bound, so it is no matter which of them is taken for none.
+/// Reads a number of places. The limit of a chip is checked later, when the chip is known. All other machines have the
+/// same limit, so any of them serves if none is set.
 pub(super) fn places(
     source: &str,
     value: &str,
@@ -29,10 +29,10 @@ pub(super) fn places(
     }
 }
 
-/// A number of places that `machine` has room for.
+/// Parses a number of places and checks that `machine` can have that many.
 ///
 /// # Errors
-/// `value` is none.
+/// `value` is not a number, or not between 1 and the limit.
 pub(super) fn check_places(source: &str, value: &str, machine: Machine) -> Result<u32, ConfigError> {
     let (most, why) = machine.driver().places_max();
     let number = value.parse().ok().filter(|number| (1..=most).contains(number));
@@ -50,7 +50,7 @@ pub(super) fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigEr
     value.split(',').map(one).collect()
 }
 
-/// Reads seconds of silence.
+/// Reads a time without progress, in seconds; `None` means never.
 pub(super) fn silence(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
     let seconds: f64 = value
         .parse()
@@ -60,7 +60,7 @@ pub(super) fn silence(source: &str, value: &str) -> Result<Option<Duration>, Con
     Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds)))
 }
 
-/// Reads after how many seconds of silence a place of another host counts as lost.
+/// Reads the silence, in seconds, after which a place of another host counts as lost; `None` means never.
 pub(crate) fn host_silence(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
     let seconds: Option<f64> = value.parse().ok();
     match seconds.filter(|seconds| *seconds == 0.0 || (1.0..=3600.0).contains(seconds)) {
@@ -69,7 +69,7 @@ pub(crate) fn host_silence(source: &str, value: &str) -> Result<Option<Duration>
     }
 }
 
-/// Reads whether collectives of teams over several hosts are hierarchical.
+/// Reads the kind of collectives of teams over several hosts; `true` for hierarchical ones.
 pub(crate) fn hierarchical_collectives(source: &str, value: &str) -> Result<bool, ConfigError> {
     match value {
         "hierarchical" => Ok(true),
@@ -78,7 +78,7 @@ pub(crate) fn hierarchical_collectives(source: &str, value: &str) -> Result<bool
     }
 }
 
-/// Reads the number that orders events.
+/// Reads the seed of the order of events.
 pub(super) fn seed(source: &str, value: &str) -> Result<u64, ConfigError> {
     value.parse().map_err(|_| ConfigError::new(source, value, "a whole number from 0 to 2^64 - 1"))
 }

@@ -1,10 +1,10 @@
-//! The table of settings: all flags and variables `ISLES_*` of a run, a row each.
+//! The table of settings: one row for each flag and variable `ISLES_*` of a run.
 //!
-//! All code that reads settings, refuses, lists or corrects them takes it from here: the reader of the environment,
-//! the flags and `--help` of the `isles` command, the page Machines of the book, the warning about misspelt
-//! variables, tapes and summaries of modelled chips, the fuzz target. The design is `docs/design/settings.md`. It
-//! holds no value of a run. Invariants: a row stands behind those whose values its reader looks at (places behind the
-//! machine); the texts are those of the book, and `--help` has them without marks.
+//! It is the single source for the reader of the environment, the flags and `--help` of the `isles` command, the page
+//! Machines of the book, the warning about misspelt variables, tapes and summaries of modelled chips, and the fuzz
+//! target. The design is in `docs/design/settings.md`. It holds no value of a run. Invariants: a row follows those
+//! whose values its reader needs (places after the machine); the texts are those of the book, and `--help` shows them
+//! without Markdown.
 
 #[cfg(feature = "chip")]
 use crate::chip::{self, ChipSettings, ModelledChip};
@@ -15,24 +15,24 @@ use crate::observe;
 use crate::output::Export;
 use crate::settings::{ConfigError, Environment, color, pinning, readers};
 
-/// A setting: what it is called, who reads it, and where it has a meaning.
+/// A setting: its names, its reader, and the machines that use it.
 #[derive(Debug)]
 pub struct SettingRow {
-    /// Its name, for example `governor`; a refusal of one that nobody said calls it `the governor`.
+    /// Its name, for example `governor`; an error about a default calls it `the governor`.
     pub name: &'static str,
     /// The variable, for example `ISLES_CHIP_GOVERNOR`.
     pub variable: &'static str,
-    /// The flag of the `isles` command in the place of the variable, if there is one.
+    /// The flag of the `isles` command that overrides the variable, if there is one.
     pub flag: Option<SettingFlag>,
-    /// Description as in the book: words of code in backticks, links from the folder of the book.
+    /// Description in Markdown, as in the book; links are relative to the folder of the book.
     pub about: &'static str,
     /// Default of the setting.
     pub default: SettingDefault,
-    /// The machines on which it has a meaning.
+    /// The machines that use it.
     pub machines: Machines,
-    /// Form in which tapes and summaries of modelled chips keep it.
+    /// Form in which tapes and summaries of modelled chips store it.
     pub(crate) stored: Stored,
-    /// Reads a value and keeps it.
+    /// Reads a value and stores it.
     pub(crate) read: Reader,
 }
 
@@ -41,22 +41,22 @@ pub struct SettingRow {
 pub struct SettingFlag {
     /// The long flag, for example `--places`.
     pub name: &'static str,
-    /// The letter of the short one.
+    /// The letter of the short flag.
     pub short: Option<char>,
     /// Placeholder for the value in `--help`.
     pub value: &'static str,
-    /// Heading under which it is listed there.
+    /// Group under which `--help` lists it.
     pub group: FlagGroup,
-    /// `true` if a value may begin with a hyphen; a negative number may in any case, and is refused by the reader.
+    /// `true` if a value may begin with a hyphen. Negative numbers are always passed to the reader, which refuses them.
     pub takes_hyphen: bool,
-    /// `true` if it may be repeated, which is the same as once with semicolons between.
+    /// `true` if it may be repeated; the values are joined by semicolons.
     pub repeats: bool,
 }
 
-/// Flags that commands offer together.
+/// A group of flags that commands offer together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlagGroup {
-    /// Settings of every command, whether it runs something or not.
+    /// Settings of every command, also of those that run nothing.
     Command,
     /// Settings of a run on any machine.
     Run,
@@ -66,30 +66,30 @@ pub enum FlagGroup {
     Files,
 }
 
-/// Default of a setting. The texts are as those of [`SettingRow::about`].
+/// Default of a setting, in Markdown as [`SettingRow::about`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingDefault {
-    /// This value, as one would say it.
+    /// This value.
     Value(&'static str),
     /// A default described by these words.
     Words(&'static str),
-    /// Nothing is done, as these words say; `--help` is silent about it.
+    /// Nothing happens, as these words say; `--help` omits them.
     Nothing(&'static str),
 }
 
-/// The machines on which a setting has a meaning, and what becomes of it on others.
+/// The machines that use a setting, and its effect on the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machines {
-    /// Machines on which it has a meaning.
+    /// The machines that use it.
     pub on: &'static [MachineClass],
     /// Effect of the setting on other machines.
     pub on_other_machines: OnOtherMachines,
 }
 
-/// Machines that settings do not tell apart.
+/// A class of machines with the same settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MachineClass {
-    /// `threads` and `processes`.
+    /// `threads`, `processes` and `guests`.
     Host,
     /// `mpi`.
     Ranks,
@@ -99,14 +99,14 @@ pub enum MachineClass {
     Chip,
 }
 
-/// Effect of a setting on a machine where it has no meaning.
+/// Effect of a setting on a machine that does not use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnOtherMachines {
-    /// It is passed over.
+    /// The setting is ignored.
     Ignored,
-    /// The flag is refused. The variable is passed over, because it may be set for many programs.
+    /// The flag is an error. The variable is ignored, because it may be set for many programs.
     FlagRefused,
-    /// Flag and variable are refused.
+    /// Flag and variable are errors.
     Refused,
 }
 
@@ -123,38 +123,38 @@ impl MachineClass {
 }
 
 impl Machines {
-    /// Returns `true` if `machine` is one of them.
+    /// Returns `true` if `machine` uses the setting.
     pub fn include(&self, machine: Machine) -> bool {
         self.on.contains(&MachineClass::of(machine))
     }
 }
 
-/// Reads the value that `source` says, the second argument, and keeps it in the environment.
+/// Reads the value (third argument) of a source (second argument) into the environment.
 pub(crate) type Reader = fn(&mut Environment, &str, &str) -> Result<(), ConfigError>;
 
-/// Returns the value of a setting in words, for a run of a number of places on a modelled chip.
+/// Formats the value of a setting for a run of a number of places on a modelled chip.
 #[cfg(feature = "chip")]
 pub(crate) type ValueFormatter = fn(&ChipSettings, ModelledChip, u32) -> String;
-/// In a program without modelled chips, nobody asks for that.
+/// A placeholder in programs without modelled chips, which never call it.
 #[cfg(not(feature = "chip"))]
 pub(crate) type ValueFormatter = fn() -> String;
 
-/// Form in which tapes and summaries of modelled chips keep a setting. A tape is played only if all the settings it
-/// keeps are the same.
+/// Form in which tapes and summaries of modelled chips store a setting. A tape is played only if all the settings it
+/// stores are the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stored {
-    /// Neither keeps it: it changes nothing of what a chip does.
+    /// Not stored, because it does not affect a chip.
     Nowhere,
-    /// Both keep it in a form of its own: as a number, or as a part of the chip.
+    /// Stored by both in a field of its own: as a number, or as a part of the chip.
     OwnField,
-    /// The summary keeps it by its name.
+    /// Stored by the summary under its name.
     Summary(ValueFormatter),
-    /// Both keep it by its name.
+    /// Stored by both under its name.
     TapeAndSummary(ValueFormatter),
 }
 
 impl Stored {
-    /// Returns the function that tells the value to a summary that keeps it by its name.
+    /// Returns the formatter for the summary, if it stores the setting under its name.
     pub(crate) fn by_summary(&self) -> Option<ValueFormatter> {
         match self {
             Stored::Summary(format) | Stored::TapeAndSummary(format) => Some(*format),
@@ -162,7 +162,7 @@ impl Stored {
         }
     }
 
-    /// Returns the function that tells the value to a tape that keeps it by its name.
+    /// Returns the formatter for the tape, if it stores the setting under its name.
     #[cfg(feature = "chip")]
     pub(crate) fn by_tape(&self) -> Option<ValueFormatter> {
         match self {
@@ -173,7 +173,7 @@ impl Stored {
 }
 
 impl SettingRow {
-    /// Returns `true` if the summary of a run on a modelled chip has a field of its name.
+    /// Returns `true` if the summary of a run on a modelled chip stores the setting under its name.
     pub fn is_in_summary(&self) -> bool {
         self.stored.by_summary().is_some()
     }
@@ -199,7 +199,7 @@ const SEEDED: Machines = Machines {
     on_other_machines: OnOtherMachines::FlagRefused,
 };
 
-/// A flag of `group`.
+/// Makes a flag of `group`.
 const fn flag(group: FlagGroup, name: &'static str, value: &'static str) -> SettingFlag {
     SettingFlag { name, short: None, value, group, takes_hyphen: false, repeats: false }
 }
@@ -216,8 +216,8 @@ const fn flag_of_file(name: &'static str) -> Option<SettingFlag> {
     Some(flag(FlagGroup::Files, name, "FILE"))
 }
 
-/// Makes the functions that read and tell a field of the chip's settings. In a program without modelled chips, the
-/// one passes over any value, and the other is nothing.
+/// Makes the functions that read and format a field of the chip's settings. In a program without modelled chips the
+/// reader ignores any value, and the formatter is a placeholder.
 #[cfg(feature = "chip")]
 macro_rules! of_chip {
     (read $field:ident by $read:path) => {
@@ -243,7 +243,7 @@ macro_rules! of_chip {
 #[cfg(feature = "chip")]
 use chip::read_work;
 
-/// Reads `said`, which holds on every machine.
+/// Reads `said`, which is allowed on every machine.
 #[cfg(not(feature = "chip"))]
 fn read_work(_: &mut Environment, source: &str, value: &str) -> Result<(), ConfigError> {
     match value {
@@ -252,13 +252,13 @@ fn read_work(_: &mut Environment, source: &str, value: &str) -> Result<(), Confi
     }
 }
 
-/// The reader of a setting that is not read with the others: the `isles` command reads it.
+/// The reader of a setting that is not read with the others but where it is used.
 const READ_ELSEWHERE: Reader = |_, _, _| Ok(());
 
-/// The row of this name; at compile time, where it is a constant.
+/// Returns the row named `name`; in a constant, at compile time.
 ///
 /// # Panics
-/// There is none.
+/// If there is no such row.
 pub const fn setting(name: &str) -> &'static SettingRow {
     let mut number = 0;
     while number < SETTINGS.len() {
@@ -270,7 +270,7 @@ pub const fn setting(name: &str) -> &'static SettingRow {
     panic!("there is no setting of this name")
 }
 
-/// Returns `true` if two texts are the same, also at compile time.
+/// Compares two texts in constant evaluation.
 const fn is_same(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let mut number = 0;

@@ -1,7 +1,7 @@
 //! Tests of settings: their sources and values; and the table against its readers: names, defaults, machines.
 //!
-//! The texts of the book and of `--help` are compared in `text` and by the tests of the `isles` command. Invariant:
-//! no setting is left out here because nobody thought of it: each test goes over the table.
+//! The tests of `text` and of the `isles` command compare the texts of the book and of `--help`. Invariant: each test
+//! iterates over the table, so no setting is forgotten.
 
 use super::table::{FlagGroup, SETTINGS, SettingDefault, SettingRow};
 use super::{Environment, FLAGS_VARIABLE, Flag, MachineName, Report, Setting, SettingSources};
@@ -29,7 +29,7 @@ fn good_values_are_taken() {
 
 #[test]
 fn a_chip_is_a_name_until_somebody_starts_a_run_on_it() {
-    // A folder: to look for a chip there would fail, and so would a name that nobody has.
+    // A folder and an unknown name: looking up such a chip would fail.
     for name in ["chip:/", "chip:nowhere", "chip:"] {
         let said = |asked: &str| match asked {
             "ISLES_MACHINE" => Some(name.to_owned()),
@@ -122,8 +122,7 @@ fn a_setting_that_a_summary_keeps_by_name_is_called_as_its_flag() {
     }
 }
 
-/// The reader of each row has its say: bad words are refused in the name of their source, those of files and names of a
-/// chip are looked at later.
+/// The reader of each row checks its value: errors name the source; files, and names of a chip, are checked later.
 #[test]
 fn each_reader_takes_what_its_row_says_and_names_what_it_refuses() {
     let later = |row: &SettingRow| {
@@ -149,7 +148,7 @@ mod machines {
     use crate::launch::Launch;
     use crate::settings::table::{OnOtherMachines, setting};
 
-    /// A value that the setting may have, on SCC if on a chip.
+    /// Returns a valid value of the setting; on the SCC if it is a setting of chips.
     fn sample(row: &SettingRow) -> String {
         let scratch =
             |name: &str| std::env::temp_dir().join(format!("isles-settings-{}-{name}", std::process::id()));
@@ -173,7 +172,7 @@ mod machines {
         }
     }
 
-    /// Returns the refusals of a launch that gets `said` as flags, and as variables.
+    /// Returns the errors of a launch that gets `said` as flags, and as variables.
     fn refused(said: &[(&SettingRow, &str)]) -> [Option<String>; 2] {
         let ended = |launch: Result<Launch, _>| launch.and_then(|launch| launch.check_outputs()).err();
         let flags: Vec<Flag<'_>> = said
@@ -201,7 +200,7 @@ mod machines {
             let value = sample(row);
             for machine in machines {
                 let on = read("ISLES_MACHINE", machine).unwrap().machine_or(Machine::Threads).unwrap();
-                // Without measured work there is no tape.
+                // A tape needs measured work.
                 let work =
                     (row.name == "tape" && machine == "chip:scc").then_some((setting("work"), "host:20"));
                 let said = [(setting("machine"), machine), (row, &value)];

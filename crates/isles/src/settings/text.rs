@@ -1,7 +1,7 @@
-//! The texts of the table of settings: in `--help`, on pages of the book, in refusals.
+//! Texts from the table of settings, for `--help`, the book and errors.
 //!
-//! The table has one text for all of them. It is Markdown, as the book has it; [`plain`] is what a terminal shows of
-//! it. Tests compare the book with the table. Invariant: nothing here knows a setting by its name.
+//! The table has one Markdown text for all of them; [`plain`] converts it for a terminal. Tests compare the book with
+//! the table. Invariant: nothing here knows a setting by its name.
 
 use super::table::{MachineClass, Machines, SettingDefault, SettingRow};
 use crate::machine::Machine;
@@ -20,7 +20,7 @@ impl SettingRow {
 }
 
 impl Machines {
-    /// Returns what is allowed on `machine`, which is none of them.
+    /// Returns the allowed values for an error on `machine`, which does not use the setting.
     pub(crate) fn refusal(&self, machine: Machine) -> String {
         let why = match machine {
             _ if self.on == [MachineClass::Chip] => "not a modelled chip",
@@ -32,7 +32,7 @@ impl Machines {
     }
 }
 
-/// The text without the marks of the book: of a link its words, of code the word; a command keeps its backticks.
+/// Strips Markdown from a text: a link becomes its words and code its word; a command keeps its backticks.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for (number, part) in text.split('`').enumerate() {
@@ -49,7 +49,7 @@ fn plain(text: &str) -> String {
     unlinked + rest
 }
 
-/// Splits a text at its first link: the text before it, the words of the link, and the text behind it.
+/// Splits a text at its first link: the text before it, the words of the link, and the text after it.
 fn next_link(text: &str) -> Option<(&str, (&str, &str))> {
     let (before, link) = text.split_once('[')?;
     let (words, target) = link.split_once("](")?;
@@ -64,10 +64,10 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// The variable with which the tests write the tables of the book anew instead of comparing them.
+    /// The variable with which the tests rewrite the tables of the book instead of comparing them.
     const WRITE: &str = "ISLES_TEST_WRITE_SETTINGS";
 
-    /// The marks around a table that is written by these tests.
+    /// The marks around a table that these tests write.
     const MARKS: [&str; 2] = ["<!-- settings -->\n", "<!-- end of settings -->\n"];
 
     #[test]
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(plain(text), "What a and b say: e, f:G (`isles chip list`), or h");
     }
 
-    /// Compares the table between the marks of a page with `rows`, or writes it.
+    /// Compares the table between the marks of a page with `rows`, or rewrites it.
     fn check_page(page: &str, head: &str, rows: impl Iterator<Item = String>) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
         let text = fs::read_to_string(&path).unwrap();
@@ -115,8 +115,8 @@ mod tests {
             if machines.on.len() == 4 { "all".to_owned() } else { names.collect::<Vec<_>>().join(", ") };
         let elsewhere = match machines.on_other_machines {
             OnOtherMachines::Ignored => "",
-            OnOtherMachines::FlagRefused => "; elsewhere the flag is refused",
-            OnOtherMachines::Refused => "; refused elsewhere",
+            OnOtherMachines::FlagRefused => "¹",
+            OnOtherMachines::Refused => "²",
         };
         names + elsewhere
     }

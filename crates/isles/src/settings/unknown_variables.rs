@@ -1,8 +1,7 @@
-//! Variables `ISLES_*` that nobody reads: most are misspelt, and the run is then not the one that was asked for.
+//! Warnings about unknown variables `ISLES_*`, most of which are misspelt.
 //!
-//! They are told in a line each and change nothing, because another version may read them, and a program may have its
-//! own. There is no list of names here: known is what the table of settings has. Invariant: a run tells them once,
-//! however many places, processes and launches it consists of.
+//! They are no errors, because another version may read them and a program may have its own. The known names are those
+//! of the table of settings. Invariant: a run warns once, whatever its number of places, processes and launches.
 
 use crate::machine::guests::GUEST_VARIABLE;
 use crate::print::notice;
@@ -18,10 +17,11 @@ const PREFIX: &str = "ISLES_";
 /// Prefix of the variables that our own tests read.
 const OF_TESTS: &str = "ISLES_TEST_";
 
-/// Warns of each variable that begins with `ISLES_` and has no meaning, with the nearest that has one; once a process.
+/// Warns of each unknown variable that begins with `ISLES_`, with the nearest known name; once per process.
 ///
-/// [`Launch::from_environment`](crate::Launch::from_environment) does so; this is for who launches nothing. A process
-/// that is a place, or that `isles launch` or `isles sweep` started, says nothing: the one that started it has said so.
+/// [`Launch::from_environment`](crate::Launch::from_environment) calls it; processes that launch nothing call it
+/// themselves. It is silent in a place, and in a process that `isles launch` or `isles sweep` started, because the
+/// parent has already warned.
 pub fn warn_of_unknown_variables() {
     static WARNED: Once = Once::new();
     WARNED.call_once(|| {
@@ -36,7 +36,7 @@ pub fn warn_of_unknown_variables() {
     });
 }
 
-/// The warnings about those of `set` that are not known.
+/// Returns the warnings about unknown variables in `set`.
 fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
     let known = known();
     let is_strange = |name: &String| {
@@ -62,9 +62,9 @@ fn known() -> Vec<&'static str> {
     SETTINGS.iter().map(|row| row.variable).collect()
 }
 
-/// The known name that `name` is nearest to, if one letter in three at most has to change, go or come.
+/// Returns the known name nearest to `name`, within an edit distance of a third of its length.
 ///
-/// The bound is that of the Rust compiler. `CHIP_` is easily left out or put in, so it is not counted.
+/// The bound is that of the Rust compiler. `CHIP_` is easily omitted or added, so it does not count.
 fn nearest<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {
     fn stem(name: &str) -> &str {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);

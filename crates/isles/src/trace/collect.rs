@@ -1,11 +1,11 @@
 //! Brings the records of all places to the first place.
 //!
-//! Threads leave it in a list, and so do ranks of MPI, each in its own, which is then sent. Processes write it into one
-//! memory that the first process has made and they have inherited: anonymous, so that nothing is left behind, and each
-//! at its own offset, so that none waits for another. A place that is killed has written nothing, or not all. A length
-//! that is written last tells which.
+//! Threads push them to a shared list; each MPI rank has a list of its own, which it sends. Processes write them into a
+//! memfd that the first process creates and they inherit: anonymous, so that nothing is left behind, and each at its
+//! own offset, so that none waits for another. A place that is killed has written nothing or a part; the length,
+//! written last, shows a complete one.
 //!
-//! Invariant: a part is read whole or not at all, whatever is in the memory.
+//! Invariant: a part is read completely or not at all, whatever the memory contains.
 
 use super::record::{KINDS, Part, RECORDS_MAX, RecordKind, Topic, TracedEvent};
 use isles_transport::{Class, PlaceId};
@@ -16,37 +16,37 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Variable with the descriptor by which the process of a place hands over its records; empty: there is no trace.
+/// Variable with the descriptor of the memfd for the records of a place; empty if there is no trace.
 pub(crate) const TRACE_VARIABLE: &str = "ISLES_JOIN_TRACE";
 
-/// Bytes of a record.
+/// Encoded size of a record in bytes.
 const RECORD_BYTES: usize = 1 + 1 + 8 + 8 + 4 + 8 + 8;
 
-/// Most bytes of a part: its records, and as much again for the names and lines of its spans.
+/// Maximum size of a part in bytes: its records, and the same again for the names and lines of its spans.
 const PART_BYTES_MAX: usize = 2 * RECORDS_MAX * RECORD_BYTES;
 
-/// Bytes of the memory for each place: a length, and a part.
+/// Bytes reserved for each place: a length and a part.
 const STRIDE: u64 = 8 + PART_BYTES_MAX as u64;
 
 /// The number that stands for no place.
 const NOBODY: u32 = u32::MAX;
 
-/// Destination of the parts that places hand over.
+/// Destination of the records of all places.
 #[derive(Clone)]
 pub(crate) enum Collector {
     /// All places are in this process.
     Within(Arc<Mutex<Vec<Part>>>),
-    /// Each place is a process; the memory that they share.
+    /// Each place is a process; the file is the shared memory.
     Shared(Arc<File>),
 }
 
 impl Collector {
-    /// A collector for threads.
+    /// Makes a collector for places in this process.
     pub(crate) fn within() -> Collector {
         Collector::Within(Arc::default())
     }
 
-    /// A collector for processes that this one is going to start.
+    /// Makes a collector for processes that this one will start.
     ///
     /// # Errors
     /// The system reports an error.
@@ -54,8 +54,8 @@ impl Collector {
         Ok(Collector::Shared(Arc::new(memfd_create("isles-trace", MemfdFlags::empty())?.into())))
     }
 
-    /// The collector of the first process, in one that it has started; none if there is no trace, or it cannot be
-    /// reached. The part of this place is then missing.
+    /// Opens the collector of the first process in a process that it has started; `None` if there is no trace or the
+    /// memory cannot be opened. In the latter case the part of this place is missing.
     pub(crate) fn inherited() -> Option<Collector> {
         let descriptor = std::env::var(TRACE_VARIABLE).ok()?;
         let number: u32 = descriptor.parse().ok()?;
@@ -63,13 +63,13 @@ impl Collector {
         Some(Collector::Shared(Arc::new(file)))
     }
 
-    /// A part as bytes, for [`Collector::of_bytes`].
+    /// Encodes a part for [`Collector::of_bytes`].
     #[cfg(feature = "mpi")]
     pub(crate) fn to_bytes(part: &Part) -> Vec<u8> {
         encode(part)
     }
 
-    /// The part that these bytes are; none if they are not whole.
+    /// Decodes a part; `None` if the bytes are incomplete.
     #[cfg(feature = "mpi")]
     pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Part> {
         decode(bytes)
@@ -83,7 +83,7 @@ impl Collector {
         }
     }
 
-    /// Takes the part of a place. What cannot be kept is missing.
+    /// Stores the part of a place. A part that cannot be stored will be missing.
     pub(crate) fn take(&self, part: Part) {
         match self {
             Collector::Within(parts) => parts.lock().unwrap_or_else(PoisonError::into_inner).push(part),
@@ -92,7 +92,7 @@ impl Collector {
                 if bytes.len() <= PART_BYTES_MAX {
                     let start = u64::from(part.place.0) * STRIDE;
                     let len = (bytes.len() as u64).to_le_bytes();
-                    // A part that does not arrive is missing, and said to be.
+                    // `TraceRequest::write` reports a missing part.
                     let _ = memory
                         .write_all_at(&bytes, start + 8)
                         .and_then(|()| memory.write_all_at(&len, start));
@@ -101,7 +101,7 @@ impl Collector {
         }
     }
 
-    /// The part of `place`, if it has come.
+    /// Takes the part of `place`, if it has arrived.
     pub(crate) fn part(&self, place: PlaceId) -> Option<Part> {
         match self {
             Collector::Within(parts) => {
@@ -148,7 +148,7 @@ fn encode(part: &Part) -> Vec<u8> {
     bytes
 }
 
-/// Bytes that are being read.
+/// A cursor over the bytes being decoded.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {

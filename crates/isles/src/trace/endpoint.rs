@@ -1,8 +1,8 @@
-//! An endpoint that records what its place does, around the endpoint that does it.
+//! An endpoint that wraps another and records the activity of its place.
 //!
-//! It stands between the runtime and the transport, as the [`SpanSink`] of the runtime, so neither of them knows of
-//! traces, and a run without a trace has none of it. Invariant: every call goes to the endpoint within, unchanged and
-//! once.
+//! It stands between the runtime and the transport and is the [`SpanSink`] of the runtime, so neither of them knows of
+//! traces, and a run without a trace does not contain it. Invariant: every call is forwarded to the inner endpoint
+//! unchanged, once.
 
 use super::collect::Collector;
 use super::record::{RECORDS_MAX, RecordKind, Recorder, now};
@@ -16,13 +16,13 @@ use std::time::Duration;
 /// A recorded endpoint.
 pub(crate) struct RecordedEndpoint<E> {
     endpoint: E,
-    /// Until the place leaves.
+    /// `None` once the place has left.
     recorder: RefCell<Option<Recorder>>,
     collector: Collector,
 }
 
 impl<E: Endpoint> RecordedEndpoint<E> {
-    /// Records what the place of `endpoint` does, from now until it leaves, for `collector`.
+    /// Records the activity of the place of `endpoint`, from now until it leaves, for `collector`.
     pub(crate) fn new(endpoint: E, collector: Collector) -> RecordedEndpoint<E> {
         let recorder = Recorder::new(endpoint.here(), endpoint.places(), RECORDS_MAX);
         RecordedEndpoint { endpoint, recorder: RefCell::new(Some(recorder)), collector }
@@ -32,13 +32,13 @@ impl<E: Endpoint> RecordedEndpoint<E> {
         self.recorder.borrow_mut().as_mut().map(record)
     }
 
-    /// Records that a message was handled by `handle`.
-    fn receive<V>(&self, from: (PlaceId, Class), bytes: usize, handle: impl FnOnce() -> V) -> V {
-        let number = self.record(|recorder| recorder.arrived(from));
+    /// Calls `handle`, and records it as the handling of a message.
+    fn receive<V>(&self, from: PlaceId, class: Class, bytes: usize, handle: impl FnOnce() -> V) -> V {
+        let number = self.record(|recorder| recorder.arrived(from, class));
         let start = now();
         let handled = handle();
         if let Some(number) = number {
-            self.record(|recorder| recorder.received(start, from, number, bytes));
+            self.record(|recorder| recorder.received(start, from, class, number, bytes));
         }
         handled
     }
@@ -61,7 +61,7 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
         let (start, mut bytes) = (now(), 0);
         let mut fill = |memory: &mut [u8]| fill(memory).inspect(|len| bytes = *len);
         self.endpoint.send(to, class, handler, room, &mut fill)?;
-        self.record(|recorder| recorder.sent(RecordKind::Send, start, (to, class), bytes));
+        self.record(|recorder| recorder.sent(RecordKind::Send, start, to, class, bytes));
         Ok(())
     }
 
@@ -75,15 +75,15 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
     ) -> Result<(), SendError> {
         let start = now();
         self.endpoint.send_block(to, class, handler, len, fill)?;
-        self.record(|recorder| recorder.sent(RecordKind::SendBlock, start, (to, class), len));
+        self.record(|recorder| recorder.sent(RecordKind::SendBlock, start, to, class, len));
         Ok(())
     }
 
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         self.endpoint.progress(inbound, &mut |arrival| match &arrival {
             Arrival::Message(message) => {
-                let (from, bytes) = ((message.source, message.class), message.body.bytes().len());
-                self.receive(from, bytes, || deliver(arrival));
+                let (from, class, bytes) = (message.source, message.class, message.body.bytes().len());
+                self.receive(from, class, bytes, || deliver(arrival));
             }
             Arrival::Died { .. } => deliver(arrival),
         })
@@ -108,7 +108,7 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
         class: Class,
         wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
     ) -> Next {
-        // Only after the message has been handled is it known whether it is taken.
+        // Whether the message is taken is known only after the call.
         let (start, mut bytes) = (now(), 0);
         let mut wants = |handler, message: &[u8]| {
             bytes = message.len();
@@ -117,8 +117,8 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
         let next = self.endpoint.take_next(from, class, &mut wants);
         if next == Next::Taken {
             self.record(|recorder| {
-                let number = recorder.arrived((from, class));
-                recorder.received(start, (from, class), number, bytes);
+                let number = recorder.arrived(from, class);
+                recorder.received(start, from, class, number, bytes);
             });
         }
         next
@@ -149,7 +149,7 @@ impl<E: Endpoint> Multicast for RecordedEndpoint<E> {
         let start = now();
         multicast.send_to_all(to, class, handler, message)?;
         let sent = |recorder: &mut Recorder| {
-            to.iter().for_each(|to| recorder.sent(RecordKind::Send, start, (*to, class), message.len()));
+            to.iter().for_each(|to| recorder.sent(RecordKind::Send, start, *to, class, message.len()));
         };
         self.record(sent);
         Ok(())
@@ -158,7 +158,7 @@ impl<E: Endpoint> Multicast for RecordedEndpoint<E> {
 
 impl<E: Endpoint> SpanSink for RecordedEndpoint<E> {
     fn begin_span(&self, span: &Span) -> SpanId {
-        // After the end nothing is recorded; no span of a run has this number.
+        // After the place has left nothing is recorded; no span has this number.
         self.record(|recorder| recorder.begin_span(span)).unwrap_or(SpanId(u32::MAX - 1))
     }
 

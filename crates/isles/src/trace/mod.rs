@@ -1,10 +1,10 @@
-//! The trace of a run on processors of the host: recorded by each place, written by the first one at the end.
+//! The trace of a run on processors of the host: recorded by each place, and written by the first at the end.
 //!
-//! `record` is what a place keeps, `endpoint` what records it, `collect` how it comes to the first place, and `write`
-//! makes the file of it, by the same encoder as a trace of a modelled chip. Machines wrap the endpoint of each place by
-//! [`attach`] and do no more. The design is `docs/design/traces.md`.
+//! `record` has the records of a place, `endpoint` makes them, `collect` brings them to the first place, and `write`
+//! makes the file, with the encoder that traces of modelled chips use as well. Machines only wrap the endpoint of each
+//! place with [`attach`]. The design is in `docs/design/traces.md`.
 //!
-//! Invariants: a run without a trace has no part in this; a file has its name only when all of it is there.
+//! Invariants: a run without a trace uses none of this; a file gets its name only when it is complete.
 
 mod collect;
 mod endpoint;
@@ -24,7 +24,7 @@ use record::Part;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-/// The endpoint of a place, recorded if there is a collector.
+/// Returns the endpoint of a place, recorded if there is a collector.
 pub(crate) fn attach<E: Endpoint + 'static>(endpoint: E, collector: Option<Collector>) -> Box<dyn Endpoint> {
     match collector {
         Some(collector) => Box::new(endpoint::RecordedEndpoint::new(endpoint, collector)),
@@ -32,7 +32,7 @@ pub(crate) fn attach<E: Endpoint + 'static>(endpoint: E, collector: Option<Colle
     }
 }
 
-/// A trace that a run is to have.
+/// A requested trace of a run.
 pub(crate) struct TraceRequest {
     destination: Destination,
     file: File,
@@ -43,10 +43,10 @@ pub(crate) struct TraceRequest {
 }
 
 impl TraceRequest {
-    /// Makes the file for the trace of `launch`, if it wants one and its places are processors of the host.
+    /// Creates the file for the trace of `launch`, if it requests one and its machine records traces.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file or the memory for the records cannot be created.
     pub(crate) fn of(launch: &Launch) -> Result<Option<TraceRequest>, LaunchError> {
         let wanted = launch.exports.iter().find(|wanted| wanted.export == Export::Trace);
         let Some(wanted) = wanted.filter(|_| launch.machine.driver().is_traced()) else { return Ok(None) };
@@ -67,15 +67,15 @@ impl TraceRequest {
         Ok(Some(TraceRequest { destination, file, draft, collector, places, run }))
     }
 
-    /// Returns the collector to which places hand over their records.
+    /// Returns the collector for the records of the places.
     pub(crate) fn collector(&self) -> Collector {
         self.collector.clone()
     }
 
-    /// Writes the trace when all places have left, and says on standard error what is not in it.
+    /// Writes the trace after all places have left, and reports on standard error what it lacks.
     ///
     /// # Errors
-    /// [`WriteError`]; then the file is what it was.
+    /// [`WriteError`]; an earlier file then keeps its content.
     pub(crate) fn write(self) -> Result<(), WriteError> {
         let parts: Vec<Option<Part>> =
             (0..self.places).map(|place| self.collector.part(PlaceId(place))).collect();

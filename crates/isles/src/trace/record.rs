@@ -1,24 +1,23 @@
-//! The records of one place, in bounded memory: its activities, its messages and its spans.
+//! The trace records of one place, in bounded memory: activities, messages and spans.
 //!
-//! A place must not wait for its own trace, so it only appends to a list of its own. What no longer fits is counted and
-//! forgotten; messages are numbered all the same, so that both ends of those that are kept still find each other.
-//! Nothing here sends anything or opens a file.
+//! A place must not wait for its own trace, so it only appends to a list of its own. Records beyond the bound are
+//! counted and dropped; dropped messages are still numbered, so that the two ends of the kept ones match. Nothing here
+//! sends anything or opens a file.
 //!
-//! Invariants: a record is there whole, with its beginning and its end, or not at all; there are at most
-//! [`RECORDS_MAX`].
+//! Invariants: a record has both its start and its end; a place has at most [`RECORDS_MAX`].
 
 use isles_trace::spans::{OpenSpans, SpanName};
 use isles_transport::{Class, PlaceId, Span, SpanId};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 
-/// Most records of a place: 20 MiB.
+/// Maximum number of records of a place: 20 MiB.
 pub(crate) const RECORDS_MAX: usize = 1 << 19;
 
-/// A shorter wait is no record.
+/// Shortest wait that is recorded, in nanoseconds.
 const WAIT_MIN: u64 = 1_000;
 
-/// Nanoseconds of the clock that all processes of a host share.
+/// Returns the time in nanoseconds of the clock that all processes of a host share.
 pub(crate) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -28,17 +27,17 @@ pub(crate) fn now() -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum RecordKind {
-    /// The place had nothing to do.
+    /// The place was idle.
     Waiting,
-    /// It sent a small message to the other place.
+    /// The place sent a small message.
     Send,
-    /// It sent a large one.
+    /// The place sent a large message.
     SendBlock,
-    /// It took in a message of the other place.
+    /// The place handled a message.
     Receive,
     /// A span of the program.
     Span,
-    /// A counter has another value.
+    /// A counter changed its value.
     Counter,
 }
 
@@ -51,7 +50,7 @@ pub(crate) const KINDS: [RecordKind; 6] = [
     RecordKind::Counter,
 ];
 
-/// One thing that a place did.
+/// One record of a place's activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TracedEvent {
     pub(crate) kind: RecordKind,
@@ -62,27 +61,27 @@ pub(crate) struct TracedEvent {
     pub(crate) end: u64,
     /// The other place, if there is one.
     pub(crate) other: Option<PlaceId>,
-    /// The number of a message among those from its source to its target in its class; the topic of a span or counter.
+    /// The sequence number of a message from its source to its target in its class, or the topic of a span or counter.
     pub(crate) number: u64,
-    /// The length of a message in bytes; the lane of a span; the value of a counter.
+    /// The length of a message in bytes, the lane of a span, or the value of a counter.
     pub(crate) amount: u64,
 }
 
-/// The name of a span or counter, and the file and line that it comes from.
+/// The name of a span or counter, with the file and line of its call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Topic {
     pub(crate) name: String,
     pub(crate) source: Option<(String, u32)>,
 }
 
-/// All that a place has recorded.
+/// All records of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) place: PlaceId,
     /// Start and end of the recording, by [`now`].
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// Records that did not fit.
+    /// Number of dropped records.
     pub(crate) dropped: u64,
     pub(crate) topics: Vec<Topic>,
     pub(crate) records: Vec<TracedEvent>,
@@ -90,7 +89,7 @@ pub(crate) struct Part {
 
 #[cfg(feature = "mpi")]
 impl Part {
-    /// The same by another clock, whose time `of` says.
+    /// Converts all times with `of` to another clock.
     pub(crate) fn on_clock(mut self, of: impl Fn(u64) -> u64) -> Part {
         (self.begin, self.end) = (of(self.begin), of(self.end));
         for record in &mut self.records {
@@ -100,7 +99,7 @@ impl Part {
     }
 }
 
-/// A span that has not ended.
+/// An open span.
 #[derive(Clone, Copy)]
 struct StartedSpan {
     start: u64,
@@ -108,14 +107,14 @@ struct StartedSpan {
     other: Option<PlaceId>,
 }
 
-/// Messages that a place exchanged with one other, by class.
+/// Number of messages that a place exchanged with one other place, by class.
 #[derive(Clone, Copy, Default)]
 struct PeerTraffic {
     sent: [u64; 2],
     received: [u64; 2],
 }
 
-/// Records of a place so far.
+/// Collects the records of a place.
 pub(crate) struct Recorder {
     part: Part,
     records_max: usize,
@@ -127,11 +126,11 @@ pub(crate) struct Recorder {
     counters: BTreeMap<u32, u64>,
 }
 
-/// All lanes are of one place.
+/// The owner of all lanes, which belong to one place.
 const OWN: PlaceId = PlaceId(0);
 
 impl Recorder {
-    /// A recorder of `place`, one of `places`, which keeps at most `records_max` records.
+    /// Makes a recorder of `place`, one of `places`, which keeps at most `records_max` records.
     pub(crate) fn new(place: PlaceId, places: u32, records_max: usize) -> Recorder {
         let begin = now();
         Recorder {
@@ -152,7 +151,7 @@ impl Recorder {
         }
     }
 
-    /// The place has waited since `start`.
+    /// Records that the place has waited since `start`.
     pub(crate) fn waited(&mut self, start: u64) {
         let end = now();
         if end.saturating_sub(start) >= WAIT_MIN {
@@ -161,31 +160,25 @@ impl Recorder {
         }
     }
 
-    /// The place has sent `bytes` bytes to another one, since `start`.
-    pub(crate) fn sent(&mut self, kind: RecordKind, start: u64, (to, class): (PlaceId, Class), bytes: usize) {
+    /// Records a send of `bytes` bytes to another place, from `start` until now.
+    pub(crate) fn sent(&mut self, kind: RecordKind, start: u64, to: PlaceId, class: Class, bytes: usize) {
         let number = next(&mut self.traffic[to.index()].sent[class as usize]);
         let (end, other, amount) = (now(), Some(to), bytes as u64);
         self.push(TracedEvent { kind, class, start, end, other, number, amount });
     }
 
-    /// The number of a message that arrives from another place now.
-    pub(crate) fn arrived(&mut self, (from, class): (PlaceId, Class)) -> u64 {
+    /// Returns the number of a message that arrives now.
+    pub(crate) fn arrived(&mut self, from: PlaceId, class: Class) -> u64 {
         next(&mut self.traffic[from.index()].received[class as usize])
     }
 
-    /// The place has handled, since `start`, a message that has arrived.
-    pub(crate) fn received(
-        &mut self,
-        start: u64,
-        (from, class): (PlaceId, Class),
-        number: u64,
-        bytes: usize,
-    ) {
+    /// Records the handling of an arrived message, from `start` until now.
+    pub(crate) fn received(&mut self, start: u64, from: PlaceId, class: Class, number: u64, bytes: usize) {
         let (kind, end, other, amount) = (RecordKind::Receive, now(), Some(from), bytes as u64);
         self.push(TracedEvent { kind, class, start, end, other, number, amount });
     }
 
-    /// The number of a topic, new or not.
+    /// Returns the number of a topic, which is added if it is new.
     fn topic(&mut self, name: SpanName) -> u32 {
         let (topic, is_new) = self.spans.number(name);
         if is_new {
@@ -195,7 +188,7 @@ impl Recorder {
         topic
     }
 
-    /// A counter of the place grows.
+    /// Adds `by` to a counter and records its value.
     pub(crate) fn add_count(&mut self, name: &'static str, by: u64) {
         let topic = self.topic(SpanName { name, source: None });
         let value = self.counters.entry(topic).or_default();
@@ -205,7 +198,7 @@ impl Recorder {
         self.push(TracedEvent { kind, class, start: at, end: at, other: None, number, amount });
     }
 
-    /// A span begins.
+    /// Opens a span.
     pub(crate) fn begin_span(&mut self, span: &Span) -> SpanId {
         let topic = self.topic(SpanName { name: span.name, source: span.source });
         let lane = self.spans.take(OWN);
@@ -216,7 +209,7 @@ impl Recorder {
         SpanId(lane)
     }
 
-    /// A span ends.
+    /// Closes a span and records it.
     pub(crate) fn end_span(&mut self, span: SpanId) {
         let begun = self.started_spans.get_mut(span.0 as usize).and_then(Option::take);
         let Some(StartedSpan { start, topic, other }) = begun else { return };
@@ -226,7 +219,7 @@ impl Recorder {
         self.push(TracedEvent { kind, class, start, end, other, number, amount });
     }
 
-    /// Ends what is open, and returns all.
+    /// Closes all open spans and returns the records.
     pub(crate) fn finish(mut self) -> Part {
         for lane in 0..self.started_spans.len() as u32 {
             self.end_span(SpanId(lane));
@@ -236,7 +229,7 @@ impl Recorder {
     }
 }
 
-/// The number, and counts on.
+/// Returns the count and increments it.
 fn next(count: &mut u64) -> u64 {
     let number = *count;
     *count += 1;
@@ -248,15 +241,16 @@ mod tests {
     use super::*;
     use isles_transport::Source;
 
-    const PEER: (PlaceId, Class) = (PlaceId(1), Class::Data);
+    const PEER: PlaceId = PlaceId(1);
 
     #[test]
     fn what_does_not_fit_is_counted_and_messages_keep_their_numbers() {
         let mut recorder = Recorder::new(PlaceId(0), 2, 3);
-        (0..5).for_each(|_| recorder.sent(RecordKind::Send, now(), PEER, 8));
+        (0..5).for_each(|_| recorder.sent(RecordKind::Send, now(), PEER, Class::Data, 8));
         let numbers: Vec<u64> = recorder.part.records.iter().map(|record| record.number).collect();
         assert_eq!((numbers, recorder.part.dropped), (vec![0, 1, 2], 2));
-        assert_eq!([recorder.arrived(PEER), recorder.arrived(PEER)], [0, 1]);
+        let arrivals = [0, 1].map(|_| recorder.arrived(PEER, Class::Data));
+        assert_eq!(arrivals, [0, 1]);
         assert_eq!(recorder.traffic[1].sent, [0, 5]);
     }
 

@@ -1,10 +1,10 @@
-//! Makes the file of a trace from what the places have recorded.
+//! Writes the file of a trace from the records of the places.
 //!
-//! Each place is a process with one thread, on which its activities nest, and with tracks of its calls, as in a trace
-//! of a modelled chip. A message is numbered among those of its pair of places and its class at both ends, and keeps
-//! its place there because they arrive in order; so its flow is a number that both ends can say.
+//! Each place is a process with one thread, on which its activities nest, and with tracks for its calls, as in a trace
+//! of a modelled chip. Messages of a pair of places and a class arrive in order, so both ends number them alike and can
+//! derive the same flow id.
 //!
-//! Invariants: times begin at 0 with the first place that records; spans of a track nest.
+//! Invariants: time 0 is the start of the first place that records; spans of a track nest.
 
 use super::record::{Part, RecordKind, TracedEvent};
 use isles_trace::names;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::io::Write;
 
-/// Names of events; those of records are at the numbers of their kinds.
+/// Names of events; a record's name is at the number of its kind.
 const EVENTS: [&str; 8] = [
     names::WAITING,
     names::SEND,
@@ -41,23 +41,23 @@ const RUN: Name = Name(3);
 const PLACE: Name = Name(4);
 const COUNT: Name = Name(5);
 
-/// The track of what belongs to no place. Processes and threads of places follow.
+/// The track of the whole run. Processes and threads of places follow.
 const WHOLE_RUN: Track = Track(1);
 
-/// The tracks of counters are numbered from here on, below those of spans: by place, then by topic.
+/// First number of the tracks of counters, by place and then by topic; below the tracks of spans.
 const COUNTERS: u64 = 1 << 51;
 
-/// Number of bytes that are encoded before they are written.
+/// Number of encoded bytes that triggers a write.
 const PORTION_BYTES: usize = 1 << 18;
 
-/// Bits of the number of a message in its flow, and of a place.
+/// Bits of a flow id for the number of a message, and for a place.
 const NUMBER_BITS: u32 = 38;
 const PLACE_BITS: u32 = 12;
 
-/// Writes the trace of `run` to `out`. `parts` has one entry for each place; `None` if the place has recorded nothing.
+/// Writes the trace of `run` to `out`. `parts` has one entry for each place; `None` if its records are missing.
 ///
 /// # Errors
-/// The first thing that `out` has refused.
+/// The first error of `out`.
 pub(super) fn write(out: &mut dyn Write, run: &str, parts: &[Option<Part>]) -> io::Result<()> {
     let mut encoder = Encoder::new(&EVENTS, &NOTES);
     encoder.describe(WHOLE_RUN, run);
@@ -67,7 +67,7 @@ pub(super) fn write(out: &mut dyn Write, run: &str, parts: &[Option<Part>]) -> i
     for (place, part) in (0..).map(PlaceId).zip(parts) {
         let (pid, tid) = (place.0 + 1, places + place.0 + 1);
         encoder.describe_process(process(place), pid, &names::of_activities(place));
-        encoder.describe_thread(thread(place, places), (pid, tid), &names::of_activities(place));
+        encoder.describe_thread(thread(place, places), pid, tid, &names::of_activities(place));
         let number = place.0.to_string();
         match part {
             None => encoder.instant(WHOLE_RUN, 0, MISSING, &[(PLACE, &number)]),
@@ -107,18 +107,18 @@ fn thread(place: PlaceId, places: u32) -> Track {
     Track(process(place).0 + u64::from(places))
 }
 
-/// The track of a counter of a place.
+/// Returns the track of a counter of a place.
 fn counter(place: PlaceId, topic: u64) -> Track {
     Track(COUNTERS | u64::from(place.0) << 32 | topic)
 }
 
-/// The flow of a message.
+/// Returns the flow id of a message.
 fn flow(source: PlaceId, target: PlaceId, record: &TracedEvent) -> u64 {
     let pair = u64::from(source.0) << PLACE_BITS | u64::from(target.0);
     (pair << 1 | record.class as u64) << NUMBER_BITS | (record.number + 1)
 }
 
-/// A file under way.
+/// A file being written.
 struct Writer<'a> {
     out: &'a mut dyn Write,
     encoder: Encoder,
@@ -138,7 +138,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes the activities of a place, in the order of their beginnings, within the time that it has recorded.
+    /// Writes the activities of a place in the order of their starts, clipped to its recorded time.
     fn activities(&mut self, part: &Part, track: Track, records: &[TracedEvent]) -> io::Result<()> {
         let prefix = EventPrefix::new(track);
         self.encoder.begin(&prefix, self.time(part.begin), WORKING, Details::default());
@@ -175,7 +175,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the calls of a place, in the order of their lanes.
+    /// Writes the spans of a place, in the order of their lanes.
     fn calls(&mut self, part: &Part, spans: &mut Spans, records: &[TracedEvent]) -> io::Result<()> {
         let first = spans.topics();
         for topic in &part.topics {
@@ -183,16 +183,16 @@ impl Writer<'_> {
             spans.add(&mut self.encoder, &topic.name, source);
         }
         for record in records {
-            let lane = (part.place, record.amount as u32);
+            let (place, lane) = (part.place, record.amount as u32);
             let [start, end] = [record.start, record.end].map(|time| time.saturating_sub(self.origin));
-            spans.begin(&mut self.encoder, lane, start, (first + record.number as u32, record.other));
-            spans.end(&mut self.encoder, lane, end);
+            spans.begin(&mut self.encoder, place, lane, start, first + record.number as u32, record.other);
+            spans.end(&mut self.encoder, place, lane, end);
             self.flush_portion()?;
         }
         Ok(())
     }
 
-    /// Writes the counters of a place, in the order in which they changed.
+    /// Writes the counters of a place, in the order of their changes.
     fn counters(&mut self, part: &Part, records: &[TracedEvent]) -> io::Result<()> {
         let topics: BTreeSet<u64> = records.iter().map(|record| record.number).collect();
         for topic in topics {
@@ -295,7 +295,7 @@ mod tests {
                 back.extend(event.last_flows.iter().map(|flow| (*flow, event.number(names::BYTES))));
             }
         }
-        // The message of 8 bytes was sent by nobody that has recorded it.
+        // No place has recorded sending the message of 8 bytes.
         back.retain(|(_, bytes)| *bytes == Some(24));
         assert_eq!((out.len(), &out), (1, &back));
     }

@@ -1,4 +1,4 @@
-//! Channels: values between tasks that run, on every machine.
+//! Channels between running tasks, on every machine.
 
 use isles::prelude::*;
 use isles::{ErrorKind, Launch, Machine, RecvError, SendErrorKind};
@@ -35,7 +35,7 @@ async fn values_arrive_in_order_whatever_the_capacity() -> isles::Result<()> {
     Ok(())
 }
 
-/// A task that computes at the home serves those who have asked meanwhile before it takes the next value itself.
+/// A task that computes at the home serves requests that arrived meanwhile before it takes the next value itself.
 #[test]
 fn a_value_goes_to_whom_asked_first_also_while_the_home_computed() {
     static HAS_ASKED: AtomicBool = AtomicBool::new(false);

@@ -47,7 +47,7 @@ async fn program() -> Result<()> {
     Ok(())
 }
 
-/// The counters and their sums over all places; what is told of the order of things is not exact.
+/// Checks the counters and their sums over all places; counters that depend on the order of events are not exact.
 fn check(report: &RunReport, machine: &str) {
     let counted = |id| report.count(id);
     assert_eq!(counted(CounterId::ChannelsMade), 1, "{machine}");

@@ -1,10 +1,10 @@
-//! Windows: random programs against a sequential model, epochs, misuse that is named, memory that is none.
+//! Windows: random programs against a sequential model, epochs, errors of misuse, elements without bytes.
 
 #[path = "../windows/round.rs"]
 pub(crate) mod round;
 
 use isles::prelude::*;
-use isles::{Combine, ErrorKind, Result, WindowOptions};
+use isles::{Combine, ErrorKind, Result, Strided, WindowOptions};
 use round::round;
 use std::time::Duration;
 
@@ -128,9 +128,9 @@ async fn misuse_names_the_access_and_what_it_met() -> Result<()> {
     assert!(text.contains("a get of 1 elements from 0 on at rank 1, but that part has 0"), "{text}");
     let text = said(window.fetch_add(2, 0, 1).await);
     assert!(text.contains("rank 2 of a window of 2 places"), "{text}");
-    let text = said(window.put_strided(0, 0, (2, 1), &[1; 4]).await);
+    let text = said(window.put_strided(0, 0, Strided { block: 2, stride: 1 }, &[1; 4]).await);
     assert!(text.contains("pieces of 2 elements, 1 apart, overlap"), "{text}");
-    let text = said(window.get_strided(0, 0, (3, 4), &mut [1; 4]).await);
+    let text = said(window.get_strided(0, 0, Strided { block: 3, stride: 4 }, &mut [1; 4]).await);
     assert!(text.contains("4 elements in pieces of 3"), "{text}");
     let text = said(window.put(0, usize::MAX, &[1]).await);
     assert!(text.contains("but that part has 4"), "{text}");
@@ -242,7 +242,7 @@ async fn long_accesses_are_whole() -> Result<()> {
     window.get(1, 0, &mut read).await?;
     assert!(read == elements);
     let mut every = vec![[0; 3]; LEN / 7];
-    window.get_strided(1, 1, (1, 7), &mut every).await?;
+    window.get_strided(1, 1, Strided { block: 1, stride: 7 }, &mut every).await?;
     assert!(every.iter().zip(elements[1..].iter().step_by(7)).all(|(one, other)| one == other));
     Ok(())
 }

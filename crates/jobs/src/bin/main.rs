@@ -341,10 +341,10 @@ fn run_job_command(arguments: JobArguments) -> Result<(), Failure> {
                 let text = "an existing job keeps its name and words; allowed: only --at";
                 return Err(Failure::Usage(text.to_owned()));
             }
-            ask(JobRequest::Tell { job, order: JobOrder::Start { at } })
+            ask(JobRequest::Order { job, order: JobOrder::Start { at } })
         }
         JobCommand::Start { job: None, at, new } => ask(JobRequest::Begin { spec: new.spec()?, at }),
-        JobCommand::Order(OrderCommand { job, order }) => ask(JobRequest::Tell { job, order }),
+        JobCommand::Order(OrderCommand { job, order }) => ask(JobRequest::Order { job, order }),
         JobCommand::Output { job, lines } => ask(JobRequest::Output { job, lines }),
         JobCommand::Clock { divider, at, tile } => ask(JobRequest::Clock { divider, at, tile }),
         JobCommand::Voltage { volts, at } => ask(JobRequest::Voltage { volts, at }),
@@ -377,7 +377,7 @@ impl NewJob {
             for variable in left_out {
                 console::notice(format!("the variable {} is not UTF-8 and is left out", plain(&variable)));
             }
-            return Ok(JobSpec { name, what: Runnable::Command(words), caller: Some(caller) });
+            return Ok(JobSpec { name, runnable: Runnable::Command(words), caller: Some(caller) });
         };
         Ok(JobSpec::new(name, Runnable::Task(kind, words)))
     }
@@ -452,7 +452,7 @@ fn table_of_jobs(jobs: &[JobView]) -> String {
         "job", "name", "state", "place", "use", "memory", "computed", "what"
     );
     for job in jobs {
-        let what = runnable_text(&job.what);
+        let program = runnable_text(&job.runnable);
         let place = job.place.map_or_else(|| "-".to_owned(), |place| place.to_string());
         let reason = if job.reason.is_empty() { String::new() } else { format!(": {}", job.reason) };
         let line = format!(
@@ -463,7 +463,7 @@ fn table_of_jobs(jobs: &[JobView]) -> String {
             job.processor,
             job.memory as f64 / 1e6,
             job.busy,
-            plain(&what),
+            plain(&program),
             plain(&reason)
         );
         text += line.trim_end();
@@ -473,8 +473,8 @@ fn table_of_jobs(jobs: &[JobView]) -> String {
 }
 
 /// Returns the command or task of a job as text; words with spaces and empty words are in quotation marks.
-fn runnable_text(what: &Runnable) -> String {
-    let (kind, words) = match what {
+fn runnable_text(runnable: &Runnable) -> String {
+    let (kind, words) = match runnable {
         Runnable::Task(kind, words) => (Some(kind), words),
         Runnable::Command(words) => (None, words),
     };

@@ -28,7 +28,8 @@ pub enum JobRequest {
         at: Option<usize>,
     },
     /// Sends an order to a job.
-    Tell {
+    #[serde(rename = "tell")]
+    Order {
         /// Its number.
         job: u64,
         /// Order to the job.
@@ -152,7 +153,8 @@ pub struct JobView {
     /// Its name.
     pub name: String,
     /// Task or command that it runs.
-    pub what: Runnable,
+    #[serde(rename = "what")]
+    pub runnable: Runnable,
     /// The folder in which a command runs, if it is not that of the job server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,

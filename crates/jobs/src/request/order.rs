@@ -152,10 +152,10 @@ mod tests {
     fn page_types() -> String {
         let quoted = |states: &[JobState]| format!("[\"{}\"]", names(states).join("\", \""));
         let mut text = format!(
-            "// What jobs can be told and in which states, made of the tables in crates/jobs/src/request/order.rs and\n\
+            "// Orders to jobs and the states that permit them, made of the tables in crates/jobs/src/request/order.rs and\n\
              // crates/protocol/src/job/mod.rs, which a test compares:\n// {HOW}\n\n\
-             /** What a job can be told. */\nexport interface Order {{\n    name: string;\n    \
-             /** The states in which it can be told; the job server has the last word. */\n    states: string[];\n    \
+             /** An order to a job. */\nexport interface Order {{\n    name: string;\n    \
+             /** The states that permit it; the job server has the last word. */\n    states: string[];\n    \
              /** Whether something is lost, so that the page asks first. */\n    asks: boolean;\n    \
              /** Whether it applies to commands only with CRIU. */\n    needsCriu: boolean;\n}}\n\n\
              export const ORDERS: Record<string, Order> = {{\n"
@@ -182,7 +182,7 @@ mod tests {
 
     /// The table of the user's page.
     fn orders_table() -> String {
-        let mut text = "| Told | When the job is | What it does |\n|---|---|---|\n".to_owned();
+        let mut text = "| Order | When the job is | What it does |\n|---|---|---|\n".to_owned();
         for order in &ORDERS {
             let states = match order.verb {
                 Some(_) => names(&order.states()).join(", "),

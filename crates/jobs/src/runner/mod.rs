@@ -70,7 +70,7 @@ pub enum Runnable {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StartOrder {
     pub(crate) id: StartId,
-    pub(crate) what: Runnable,
+    pub(crate) runnable: Runnable,
     /// Folder and environment of the shell in which a command was typed; without it, those of the place are used.
     pub(crate) caller: Option<Caller>,
     /// The state to continue from.
@@ -209,7 +209,7 @@ pub(crate) async fn run(
 ) -> isles::Result<()> {
     let id = order.id;
     let command = runners.lock().add(id);
-    let kind = match &order.what {
+    let kind = match &order.runnable {
         Runnable::Command(words) => command::run(&runners, &order, words, &command, &events).await?,
         Runnable::Task(name, words) => {
             match job::kind(name).and_then(|kind| (kind.open)(words, order.state.as_deref())) {

@@ -1,8 +1,8 @@
 //! A cellular automaton on bare cores, whose deadline is known before it runs: rule 110 on a ring of cells.
 //!
 //! Each core has a block of cells. A round is an exchange of border cells with both neighbours, then the work. The
-//! steps are a static program, so the bound is that of any; here they move real cells, which are compared with those of
-//! a run without cores.
+//! steps form a static program and are bounded like any other; here they also move real cells, which are compared with
+//! those of a run without cores.
 
 use isles_chip::bare::rcce::{LibraryCosts, Participant};
 use isles_chip::bare::{BareChip, BareCore};
@@ -13,10 +13,10 @@ use isles_chip::{Chip, Preset};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// New cells by the three old ones, as bits (Wolfram's number).
+/// New cell for each combination of the three old ones, as bits (Wolfram's number).
 const RULE: u8 = 110;
 
-/// Lines of private memory: the borders of the own block, and those of the neighbours.
+/// Lines of private memory: the borders of the core's own block, and those of the neighbours.
 const OWN_LEFT: u64 = 0;
 const OWN_RIGHT: u64 = 1;
 const FROM_LEFT: u64 = 2;
@@ -29,25 +29,26 @@ pub struct Automaton {
     pub participants: u32,
     /// Total number of cells.
     pub cells: usize,
-    /// Cycles of work of a round, in all.
+    /// Cycles of work in a round, over all cores.
     pub work: u64,
     /// Number of rounds.
     pub rounds: u32,
 }
 
 impl Automaton {
-    /// The steps of all cores.
+    /// Returns the steps of all cores.
     pub fn program(&self) -> StaticProgram {
         let count = self.participants;
         let mut program = StaticProgram::new(count);
         for _ in 0..self.rounds {
-            // In a ring of an odd number, the pair of its ends comes last, so that nobody waits in a circle.
+            // In a ring with an odd number of cores, the pair of its ends comes last, so that the cores do not wait in
+            // a circle.
             let pairs = (0..count).map(|left| (left, (left + 1) % count)).filter(|_| count > 1);
             let phase = |left: u32| if left + 1 == count && count % 2 == 1 { 2 } else { left % 2 };
             for now in 0..3 {
                 for (left, right) in pairs.clone().filter(|(left, _)| phase(*left) == now) {
-                    program.push_message((left, right), 1, (OWN_RIGHT, FROM_LEFT));
-                    program.push_message((right, left), 1, (OWN_LEFT, FROM_RIGHT));
+                    program.push_message(left, right, 1, OWN_RIGHT, FROM_LEFT);
+                    program.push_message(right, left, 1, OWN_LEFT, FROM_RIGHT);
                 }
             }
             for at in 0..count {
@@ -59,24 +60,20 @@ impl Automaton {
         program
     }
 
-    /// The cells that it begins with: one in seven is set.
+    /// Returns the initial cells; one in seven is set.
     fn first_cells(&self) -> Vec<u8> {
         (0..self.cells).map(|at| u8::from(at % 7 == 0)).collect()
     }
 
-    /// The cells of one core.
+    /// Returns the range of the cells of one core.
     fn block(&self, core: u32) -> std::ops::Range<usize> {
         let edge = |core: u32| core as usize * self.cells / self.participants as usize;
         edge(core)..edge(core + 1)
     }
 
-    /// Runs the automaton on the model. Returns the time taken, and whether the cells are those of a run without cores;
-    /// `None` if the model has no bare cores for the chip.
-    pub fn run(
-        &self,
-        (chip, preset): (&Chip, &Preset),
-        library: LibraryCosts,
-    ) -> Option<(Picoseconds, bool)> {
+    /// Runs the automaton on the model. Returns the time taken, and whether the cells equal those of a run without
+    /// cores; `None` if the model has no bare cores for the chip.
+    pub fn run(&self, chip: &Chip, preset: &Preset, library: LibraryCosts) -> Option<(Picoseconds, bool)> {
         let bare = BareChip::new(chip, preset)?;
         let cores = (0..self.participants).map(CoreId);
         let warmed = bare.run(cores.clone(), |core| async move {
@@ -100,7 +97,7 @@ impl Automaton {
         Some((took.ok()?, *cells.borrow() == expected))
     }
 
-    /// One core's part. The cells of all lie in one list here; a core reads and writes those of its block only.
+    /// Runs the part of one core. All cells are in one list; a core accesses only those of its block.
     async fn play(&self, here: &Participant, program: &StaticProgram, cells: &RefCell<Vec<u8>>) {
         let (block, core) = (self.block(here.rank()), &here.core);
         let mut own = cells.borrow()[block.clone()].to_vec();
@@ -122,13 +119,13 @@ impl Automaton {
     }
 }
 
-/// Writes the border cells where messages begin.
+/// Writes the border cells to the lines that messages are sent from.
 fn show_borders(core: &BareCore, own: &[u8]) {
     core.set_memory(OWN_LEFT, &own[..1]);
     core.set_memory(OWN_RIGHT, &own[own.len() - 1..]);
 }
 
-/// The cells of the next round between these neighbours.
+/// Returns the cells of the next round; `left` and `right` are the neighbours of `cells`.
 fn next_cells(cells: &[u8], left: u8, right: u8) -> Vec<u8> {
     let at = |index: usize| match index {
         0 => left,
@@ -141,7 +138,7 @@ fn next_cells(cells: &[u8], left: u8, right: u8) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isles_chip::bound::{Constants, DataIn, LinkOrder, Others, ProgramBounds};
+    use isles_chip::bound::{Constants, DataIn, LinkOrder, Others, Platform, ProgramBounds};
 
     #[test]
     fn it_has_the_cells_of_a_run_without_cores_and_meets_its_bound_on_any_number_of_cores() {
@@ -149,11 +146,13 @@ mod tests {
         for participants in [1, 2, 3, 8, 11, 48] {
             let automaton = Automaton { participants, cells: 500, work: 20_000, rounds: 6 };
             let program = automaton.program();
-            let at = (&chip, chip.default_preset(), Constants::AsWritten);
-            let rest = (Others::Idle, LinkOrder::Reserved, DataIn::FirstCache);
-            let bounds = ProgramBounds::new(at, &program, LibraryCosts::RCCE, rest).unwrap();
+            let preset = chip.default_preset();
+            let platform = Platform { chip: &chip, preset, constants: Constants::AsWritten };
+            let (others, order, data) = (Others::Idle, LinkOrder::Reserved, DataIn::FirstCache);
+            let bounds = ProgramBounds::new(platform, &program, LibraryCosts::RCCE, others, order, data);
+            let bounds = bounds.unwrap();
             let bound = bounds.longest(&program).unwrap().total();
-            let (took, is_right) = automaton.run((at.0, at.1), LibraryCosts::RCCE).unwrap();
+            let (took, is_right) = automaton.run(&chip, preset, LibraryCosts::RCCE).unwrap();
             assert!(is_right && took <= bound, "{participants} cores: {took} of {bound}");
         }
     }

@@ -1,4 +1,4 @@
-//! The pattern to bound: the words of the command line as a case, its bound, and what the model shows of it.
+//! The pattern to bound: a case read from the command line, its bound, and its longest time on the model.
 
 use super::automaton::Automaton;
 use super::search::{BareRuns, Subject};
@@ -9,8 +9,8 @@ use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::bound::mutex::MutexBounds;
 use isles_chip::bound::pattern::{CONTROL_LOOP, PatternSize};
 use isles_chip::bound::{
-    AccessBounds, Constants, DataIn, Interference, LinkOrder, NoBound, Others, ProgramBounds, StaticProgram,
-    Terms,
+    AccessBounds, Constants, DataIn, Interference, LinkOrder, NoBound, Others, Platform, ProgramBounds,
+    StaticProgram, Terms,
 };
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::CoreId;
@@ -36,10 +36,10 @@ pub struct Bound {
 }
 
 impl<'a> BoundCase<'a> {
-    /// The case that the arguments ask for.
+    /// Reads the case that the arguments describe.
     ///
     /// # Errors
-    /// A value that cannot be, with what is allowed.
+    /// A value is not allowed; the error states the allowed values.
     pub fn read(arguments: &BoundArguments, chip: &'a Chip) -> Result<BoundCase<'a>, Failure> {
         let presets = || chip.presets().iter().map(Preset::name).collect::<Vec<_>>().join(", ");
         let preset = match &arguments.preset {
@@ -98,7 +98,7 @@ impl<'a> BoundCase<'a> {
         BoundCase { size: PatternSize { bytes, ..self.size }, ..self.clone() }
     }
 
-    /// The steps, if it is a static program.
+    /// Returns the steps, if the case is a static program.
     pub fn program(&self) -> Option<StaticProgram> {
         match self.target.pattern() {
             Some(pattern) => Some(pattern.program(self.size, self.line_bytes())),
@@ -112,15 +112,15 @@ impl<'a> BoundCase<'a> {
         (self.target == BoundTarget::Automaton).then_some(automaton)
     }
 
-    /// Bytes of private memory that each core uses.
+    /// Returns the bytes of private memory that each core uses.
     fn data_bytes(&self) -> usize {
         self.target.pattern().map_or(4 * self.line_bytes(), |pattern| pattern.data_bytes(self.size))
     }
 
-    /// Runs an automaton on the model and returns whether its cells are right; `None` if the target has no cells or the
-    /// chip no bare cores.
+    /// Runs an automaton on the model and returns `true` if its cells are right; `None` if the target has no cells or
+    /// the chip has no bare cores.
     pub(crate) fn has_right_cells(&self) -> Option<bool> {
-        let (_, is_right) = self.automaton()?.run((self.chip, self.preset), self.library)?;
+        let (_, is_right) = self.automaton()?.run(self.chip, self.preset, self.library)?;
         Some(is_right)
     }
 
@@ -133,22 +133,25 @@ impl<'a> BoundCase<'a> {
     /// # Errors
     /// [`NoBound`] if the case has no bound.
     pub fn bound(&self) -> Result<Bound, NoBound> {
-        let at = (self.chip, self.preset, self.constants);
         let Some(program) = self.program() else {
             return Ok(Bound { terms: self.bound_without_program()?, data: DataIn::FirstCache });
         };
         let data = DataIn::of_bytes(self.chip, self.data_bytes());
-        let bounds =
-            ProgramBounds::new(at, &program, self.library, (self.others, LinkOrder::Reserved, data))?;
+        let (others, order) = (self.others, LinkOrder::Reserved);
+        let bounds = ProgramBounds::new(self.platform(), &program, self.library, others, order, data)?;
         Ok(Bound { terms: bounds.longest(&program)?, data })
     }
 
+    fn platform(&self) -> Platform<'_> {
+        Platform { chip: self.chip, preset: self.preset, constants: self.constants }
+    }
+
     fn bound_without_program(&self) -> Result<Terms, NoBound> {
-        let at = (self.chip, self.preset, self.constants);
-        let participants = self.size.participants;
+        let (platform, participants) = (self.platform(), self.size.participants);
         if self.target == BoundTarget::Mutex {
-            let who = (participants, self.library);
-            return Ok(MutexBounds::new(at, who, (self.others, LinkOrder::Reserved))?.wait(self.size.work));
+            let (library, others) = (self.library, self.others);
+            let bounds = MutexBounds::new(platform, participants, library, others, LinkOrder::Reserved)?;
+            return Ok(bounds.wait(self.size.work));
         }
         let (reader, owner) = (CoreId(participants - 1), CoreId(0));
         let mut interference = Interference::none(self.chip)?;
@@ -157,12 +160,12 @@ impl<'a> BoundCase<'a> {
             let others = (0..self.chip.topology().cores()).map(CoreId).filter(|core| *core != reader);
             others.for_each(|core| interference.add_unrestricted(core));
         }
-        let bounds = AccessBounds::new(at, interference, (LinkOrder::Reserved, DataIn::FirstCache))?;
+        let bounds = AccessBounds::new(platform, interference, LinkOrder::Reserved, DataIn::FirstCache)?;
         Ok(bounds.read(reader, owner))
     }
 
-    /// Returns the longest time of the model in `runs` runs; `None` if it has no bare cores for this chip, or if `runs`
-    /// is 0. The model has the constants as they are written.
+    /// Returns the longest time in `runs` runs of the model with the constants of the file; `None` if the model has no
+    /// bare cores for this chip, or if `runs` is 0.
     pub fn seen(&self, runs: u32) -> Option<Picoseconds> {
         if runs == 0 {
             return None;

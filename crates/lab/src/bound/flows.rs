@@ -1,4 +1,4 @@
-//! Periodic flows of lines: what each line takes at most, or which link is overloaded.
+//! Periodic flows of lines: the upper bound for each line, or the link that is overloaded.
 
 use super::no_bound;
 use isles_app::runs::refusal;

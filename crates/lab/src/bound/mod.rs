@@ -1,7 +1,7 @@
 //! `isles bound`: the longest that an access, a message or a pattern of messages can take on a chip.
 //!
-//! The formulas are `isles_chip::bound`; here are the command, the search for bad cases on the model, and the report.
-//! Invariant: what is printed as seen is of runs of the model that are the same on every host.
+//! The formulas are in `isles_chip::bound`; the command, the search for bad cases on the model, and the report are
+//! here. Invariant: times that are printed as seen come from runs of the model that are the same on every host.
 
 mod automaton;
 pub mod case;
@@ -147,7 +147,7 @@ pub enum Shares {
 }
 
 impl BoundTarget {
-    /// The pattern of this name, if it is a static program.
+    /// Returns the pattern, if the target is a static program.
     pub fn pattern(self) -> Option<ParallelPattern> {
         Some(match self {
             BoundTarget::Message => ParallelPattern::Message,
@@ -165,7 +165,7 @@ impl BoundTarget {
         })
     }
 
-    /// Its name.
+    /// Returns the name of the target.
     pub fn name(self) -> &'static str {
         match self {
             BoundTarget::Read => "read",
@@ -177,7 +177,7 @@ impl BoundTarget {
     }
 }
 
-/// Carries it out.
+/// Executes the command.
 pub fn execute(arguments: &BoundArguments) -> Result<(), Failure> {
     let chip = Chip::find(&arguments.chip).map_err(|error| Failure::Usage(error.to_string()))?;
     let refused = |error: isles_chip::file::ChangeError| {
@@ -196,8 +196,8 @@ pub fn execute(arguments: &BoundArguments) -> Result<(), Failure> {
     let case = BoundCase::read(arguments, &chip)?;
     let files = OutputFiles::check(arguments)?;
     let bound = case.bound().map_err(no_bound)?;
-    let report =
-        BoundReport::new(&case, (&bound, case.seen(arguments.runs)), arguments.deadline, speed_ups(&case)?);
+    let seen = case.seen(arguments.runs);
+    let report = BoundReport::new(&case, &bound, seen, arguments.deadline, speed_ups(&case)?);
     let printed =
         console::print_report(files.leave_standard_output_free(), &report.text()).map_err(Failure::stdout);
     let json = files.json.map_or(Ok(()), |json| {
@@ -219,7 +219,7 @@ fn no_bound(reason: NoBound) -> Failure {
     Failure::Usage(reason.to_string())
 }
 
-/// Returns the worst-case speed-ups over one core for 1, 2, 4 .. cores; empty for a target without work.
+/// Returns the worst-case speed-ups over one core for 1, 2, 4, … cores; empty for a target without work.
 fn speed_ups(case: &BoundCase<'_>) -> Result<Vec<SpeedUp>, Failure> {
     let Some(serial) = case.serial() else { return Ok(Vec::new()) };
     let most = case.size.participants;

@@ -1,4 +1,4 @@
-//! A bound for people, as JSON, and as a table for pictures.
+//! A bound as text, as JSON, and as a table for figures.
 
 use super::case::{Bound, BoundCase};
 use isles_chip::bound::{Constants, DataIn, NoBound, Others, Term};
@@ -23,7 +23,7 @@ pub struct BoundReport {
     deadline_ns: Option<f64>,
     slack_ns: Option<f64>,
     speed_ups: Vec<SpeedUp>,
-    /// `true` if the cells of an automaton are those of a run without cores.
+    /// `true` if the cells of an automaton equal those of a run without cores.
     has_right_cells: Option<bool>,
     assumptions: Vec<String>,
 }
@@ -39,7 +39,8 @@ pub struct SpeedUp {
 impl BoundReport {
     pub fn new(
         case: &BoundCase<'_>,
-        (bound, seen): (&Bound, Option<Picoseconds>),
+        bound: &Bound,
+        seen: Option<Picoseconds>,
         deadline: Option<Picoseconds>,
         speed_ups: Vec<SpeedUp>,
     ) -> BoundReport {
@@ -64,12 +65,12 @@ impl BoundReport {
         }
     }
 
-    /// Returns `true` if the deadline is met in the worst case, or if there is none.
+    /// Returns `true` if the deadline is met in the worst case, or if there is no deadline.
     pub(crate) fn meets_deadline(&self) -> bool {
         self.slack_ns.is_none_or(|slack| slack >= 0.0)
     }
 
-    /// The text for people.
+    /// Returns the report as text.
     pub fn text(&self) -> String {
         let cores = if self.participants == 1 { "core" } else { "cores" };
         let mut text = format!(
@@ -103,7 +104,7 @@ impl BoundReport {
     }
 }
 
-/// A time with three decimals in the unit that suits it, as wide as a column.
+/// Formats a time with three decimals in a suitable unit, padded to the width of a column.
 fn time(nanoseconds: f64) -> String {
     let text = match nanoseconds {
         0.0..1e3 => format!("{nanoseconds:.3} ns"),
@@ -136,7 +137,7 @@ fn assumptions(case: &BoundCase<'_>, bound: &Bound) -> Vec<String> {
     all
 }
 
-/// Bound and longest run over the length of messages, as CSV.
+/// Returns the bound and the longest run over the message length, as CSV.
 ///
 /// # Errors
 /// One of the sizes has no bound.

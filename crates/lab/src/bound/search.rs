@@ -1,8 +1,8 @@
-//! The worst case that the model shows: runs beside cores that disturb, and a search by hill climbing over how they do.
+//! The worst case found on the model: runs with cores that disturb, and a hill-climbing search over their accesses.
 //!
-//! Each core that does not take part repeats a few accesses with pauses between them. The search begins with random
-//! ones, or with all at one buffer, whichever is worse, changes one of them at a time and keeps what makes the program
-//! no quicker. It is seeded, so its result is the same on every host.
+//! Each core that does not participate repeats a few accesses with pauses between them. The search begins with random
+//! accesses, or with accesses by all these cores to one buffer, whichever is worse. It changes one access at a time and
+//! keeps each change that does not make the program faster. It is seeded, so its result is the same on every host.
 
 use isles_chip::bare::rcce::{LibraryCosts, Participant};
 use isles_chip::bare::ticket_lock::TicketLock;
@@ -17,10 +17,10 @@ use std::rc::Rc;
 /// Accesses that a disturbing core repeats.
 const ACCESSES: usize = 3;
 
-/// The longest pause before one, in cycles.
+/// The longest pause before an access, in cycles.
 const PAUSE_MAX: u64 = 256;
 
-/// Lines from here on belong to no flag of any program.
+/// First line of a buffer that holds no flag of any program.
 const FREE_LINES: u32 = 2 * 48;
 
 /// The program that runs on the model.
@@ -28,16 +28,16 @@ const FREE_LINES: u32 = 2 * 48;
 pub enum Subject<'a> {
     /// A program; its time is that of the last participant.
     Program(&'a StaticProgram),
-    /// A read of a line of another core's buffer, again and again; its time is that of the longest.
+    /// Repeated reads of a line of another core's buffer; its time is that of the longest read.
     Read {
         /// Core that reads.
         core: u32,
         /// Core whose buffer is read.
         of: u32,
     },
-    /// A lock by tickets among the first cores; its time is the longest wait.
+    /// A ticket lock among the first cores; its time is the longest wait.
     Lock {
-        /// Number of cores that want it.
+        /// Number of cores that acquire it.
         participants: u32,
         /// Cycles for which each holds it.
         hold: u64,
@@ -45,7 +45,7 @@ pub enum Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Returns `true` if `core` takes part.
+    /// Returns `true` if `core` participates.
     fn has(&self, core: u32) -> bool {
         match *self {
             Subject::Program(program) => core < program.participants(),
@@ -86,7 +86,7 @@ struct Disturbance {
     of: u32,
 }
 
-/// Numbers that look random (xorshift).
+/// Pseudo-random numbers (xorshift).
 pub struct Xorshift(u64);
 
 impl Xorshift {
@@ -94,7 +94,7 @@ impl Xorshift {
         Xorshift(seed | 1)
     }
 
-    /// The next one, below `end`.
+    /// Returns the next number, below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -104,7 +104,7 @@ impl Xorshift {
 }
 
 impl BareRuns<'_> {
-    /// The longest that the subject took in `runs` runs; none if the model cannot run it.
+    /// Returns the longest time of the subject in `runs` runs; `None` if the model cannot run it.
     pub fn worst(&self, subject: Subject<'_>, runs: u32, seed: u64) -> Option<Picoseconds> {
         let cores = self.chip.topology().cores();
         let disturbing: Vec<u32> = match self.others {
@@ -127,7 +127,7 @@ impl BareRuns<'_> {
                 (plan, worst) = (hammering, took);
             }
         }
-        // With nobody to disturb, all runs are the same.
+        // Without disturbing cores, all runs are the same.
         for _ in 1..if disturbing.is_empty() { 1 } else { runs } {
             let at = random.below(disturbing.len() as u64) as usize;
             let which = random.below(ACCESSES as u64) as usize;
@@ -191,7 +191,7 @@ impl LongestRun {
     }
 }
 
-/// A subject that the programs of cores can keep.
+/// A subject that the programs of cores can own.
 enum OwnedSubject {
     Program(StaticProgram),
     Read { of: u32 },

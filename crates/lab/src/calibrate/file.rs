@@ -1,11 +1,20 @@
-//! The chip file of a calibrated machine: hosts round a switch, and what messages take on them.
+//! The chip file of a calibrated machine: hosts connected by a switch, and the costs of messages between them.
 //!
-//! It only writes; the crate `isles-chip` reads it as any other. Invariant: what was measured stands beside what the
-//! chip shows, row by row, at the head of the file, and the constants state the middle of those errors.
+//! It only writes; `isles-chip` reads the file like any other. Invariant: the head of the file has the measured figures
+//! beside those of the chip, row by row, and the constants state the median of those errors.
 
 use super::fit::{self, Constants, Level};
 use super::measure::{Figures, FiguresByDistance, Rounds};
 use std::fmt::Write;
+
+/// Hosts that a chip is like, and their places.
+#[derive(Clone, Copy, Debug)]
+pub struct ClusterShape {
+    /// Number of hosts.
+    pub hosts: u32,
+    /// Places of each.
+    pub per_host: u32,
+}
 
 /// Source of the figures.
 #[derive(Clone, Debug)]
@@ -16,11 +25,11 @@ pub struct Origin {
     pub processor: String,
     /// Its clock in MHz.
     pub megahertz: u32,
-    /// Hosts of the chip, and places of each.
-    pub shape: (u32, u32),
+    /// Shape of the chip.
+    pub shape: ClusterShape,
 }
 
-/// The text of a chip file; with what was measured and what the chip shows, if that is known.
+/// Returns the text of a chip file, with the measured figures and those of the chip if `known` has them.
 pub fn text(origin: &Origin, constants: &Constants, known: Option<(&Rounds, &FiguresByDistance)>) -> String {
     let mut text = String::new();
     if let Some((rounds, shown)) = known {
@@ -35,8 +44,8 @@ pub fn text(origin: &Origin, constants: &Constants, known: Option<(&Rounds, &Fig
             rounds.spread()
         );
     }
-    // The constants of both ways stand together, so they are as sure as the less sure one: as far off as the chip is
-    // from the medians, or the rounds are from them.
+    // The constants of both distances share one error, that of the less certain one: the larger of the chip's error
+    // against the medians and the rounds' error against them.
     let error = known.and_then(|(rounds, shown)| {
         let Rounds { median, least, most } = rounds;
         let off = |other: &FiguresByDistance| [(median.near, other.near), (median.far, other.far)];
@@ -49,14 +58,15 @@ pub fn text(origin: &Origin, constants: &Constants, known: Option<(&Rounds, &Fig
     text
 }
 
-/// The sections of the file; `error` is that of what was measured.
+/// Writes the sections of the file; `error` is that of the measured figures.
 fn write_constants(text: &mut String, origin: &Origin, constants: &Constants, error: &str) {
-    let Origin { measured: source, processor, megahertz, shape: (hosts, places) } = origin;
+    let Origin { measured: source, processor, megahertz, shape } = origin;
+    let ClusterShape { hosts, per_host: places } = shape;
     let (source, processor) = (source.escape_default(), processor.escape_default());
     let Constants { packet, near, far, flit } = constants;
     let cost = |of: fn(&Level) -> f64| {
         let (near, far) = (of(near), of(far));
-        // A switch is two links away, and a cost only grows with them.
+        // A path through the switch has two links, and a cost cannot decrease with the number of links.
         format!("{} ps + {} ps/hop", picoseconds(near), picoseconds((far - near).max(0.0) / 2.0))
     };
     let (busy, transit) = (cost(|level| level.busy), cost(|level| level.transit));
@@ -115,7 +125,7 @@ fn picoseconds(nanoseconds: f64) -> u64 {
     (nanoseconds * 1e3).round() as u64
 }
 
-/// One figure: of the rounds the median, the least and the most, and what the chip shows; in nanoseconds.
+/// One figure in nanoseconds: the median, minimum and maximum of the rounds, and the chip's figure.
 #[derive(Clone, Debug)]
 pub struct TableRow {
     /// `true` if both places are on one host.
@@ -127,7 +137,7 @@ pub struct TableRow {
     pub shown: f64,
 }
 
-/// All figures of the ways that were measured and that the chip has.
+/// Returns all figures at the distances that were measured and that the chip has.
 pub fn rows(rounds: &Rounds, shown: &FiguresByDistance) -> Vec<TableRow> {
     let Rounds { median, least, most } = rounds;
     let near = [median.near, least.near, most.near, shown.near];

@@ -1,9 +1,9 @@
-//! Constants of a chip on which messages take what they take between the places at hand.
+//! Constants of a chip that reproduce the measured message times.
 //!
 //! The form is that of LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995): a sender and a receiver are busy
-//! with each packet, which is under way for a latency; a link is busy with each byte. The first guess is read off the
-//! figures. It is corrected by what the chip then shows, which is exact, so a few rounds are enough. Invariant: all
-//! constants are finite, and none is negative.
+//! with each packet, which is in transit for a latency; a link is busy with each byte. The first guess is computed from
+//! the figures. It is then corrected by the chip's own figures; the model is exact, so a few rounds are enough.
+//! Invariant: all constants are finite and not negative.
 
 use super::measure::{Figures, FiguresByDistance, SIZES};
 
@@ -11,7 +11,7 @@ use super::measure::{Figures, FiguresByDistance, SIZES};
 const FLIT: f64 = 64.0;
 const PACKET_MAX: f64 = 4096.0;
 
-/// A core takes at least this long for a packet, in nanoseconds; a chip on which messages are free tells nothing.
+/// Minimum time of a core for a packet, in nanoseconds; a chip with free messages would be useless.
 const BUSY_MIN: f64 = 1.0;
 
 /// Message costs of a chip file; times in nanoseconds.
@@ -25,7 +25,7 @@ pub struct Constants {
     pub flit: f64,
 }
 
-/// Message costs of one way.
+/// Message costs at one distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// Time that each of the two cores is busy with a packet.
@@ -38,10 +38,10 @@ impl Constants {
     /// Bytes of a flit.
     pub(crate) const FLIT: u32 = FLIT as u32;
 
-    /// The first guess. A way that was not measured is like the other one.
+    /// Returns the first guess. A distance that was not measured gets the constants of the other one.
     ///
-    /// Within a host, a core copies what it sends: the packet is what it copies in the time of a tiny message, so that
-    /// short and long ones are right with one constant.
+    /// Within a host, a core copies the data that it sends. The packet is the amount that it copies in the time of a
+    /// tiny message, so that one constant fits short and long messages.
     pub fn guess(ways: &FiguresByDistance) -> Option<Constants> {
         let near = ways.near.or(ways.far)?;
         let far = ways.far.or(ways.near)?;
@@ -59,9 +59,9 @@ impl Constants {
         })
     }
 
-    /// Corrected by what a chip with these constants showed where `measured` was wanted.
+    /// Returns the constants corrected by `shown`, the figures of a chip with these constants, towards `measured`.
     ///
-    /// The latency of a single message, and the time of each byte of the longest one, are what is kept.
+    /// The correction matches the latency of a single message and the time of each byte of the longest one.
     pub fn corrected(&self, measured: &FiguresByDistance, shown: &FiguresByDistance) -> Constants {
         let mut next = *self;
         if let (Some(measured), Some(shown)) = (&measured.near, &shown.near) {
@@ -79,8 +79,8 @@ impl Constants {
     }
 }
 
-/// Returns the time that a core is busy with a tiny message: the gap of a stream of them, but less than half of the
-/// latency of a single one.
+/// Returns the time that a core is busy with a tiny message: the gap of a stream of them, but less than half the
+/// latency of a single message.
 fn busy(figures: &Figures) -> f64 {
     figures.gap.min(figures.latency / 2.5)
 }
@@ -89,7 +89,7 @@ fn transit(level: &Level, measured: &Figures, shown: &Figures) -> f64 {
     (level.transit + measured.latency - shown.latency).max(0.0)
 }
 
-/// Nanoseconds of each byte of the longest slice.
+/// Returns the nanoseconds for each byte of the longest slice.
 fn per_byte(figures: &Figures) -> f64 {
     let last = SIZES.len() - 1;
     (figures.sizes[last] - figures.latency).max(1.0) / SIZES[last] as f64
@@ -107,7 +107,7 @@ pub fn errors(measured: &Figures, shown: &Figures) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Returns the figures of the form itself, without a chip: packets follow each other at the pace of the slowest of
+    /// Returns the figures of the form itself, without a chip: packets follow each other at the rate of the slower of
     /// core and link.
     fn form(level: &Level, packet: f64, flit: f64) -> Figures {
         let time = |bytes: usize| {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn figures_that_contradict_each_other_give_constants_all_the_same() {
-        // A latency below that of its own tasks, a longest slice faster than a short one.
+        // A latency below that of its own tasks, and a longest slice faster than a short one.
         let odd = Figures { latency: 10.0, gap: 500.0, sizes: [10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0] };
         let ways = FiguresByDistance { near: Some(odd), far: None };
         let guess = Constants::guess(&ways).unwrap();

@@ -1,36 +1,36 @@
-//! Times of messages between two places: one alone, many at once, and long ones.
+//! Times of messages between two places: a single one, many in a stream, and long ones.
 //!
-//! The same program measures the machine at hand and the chip that is to be like it, so the two tables can be laid
-//! side by side. Invariant: it charges no work, so on a modelled chip only messages take time.
+//! The same program measures the machine at hand and the chip that imitates it, so the two tables can be compared.
+//! Invariant: it charges no work, so on a modelled chip only messages take time.
 
 use isles::prelude::*;
 use std::time::Duration;
 
-/// Least time of a batch, so that the clock and a single interruption do not matter.
+/// Minimum time of a batch, so that the clock's resolution and a single interruption do not matter.
 const BATCH: Duration = Duration::from_millis(4);
 
-/// Most messages of a batch.
+/// Maximum number of messages of a batch.
 const BATCH_MAX: u64 = 1 << 16;
 
-/// The lengths of the long ones in bytes; all are whole words.
+/// Lengths of the slices in bytes; all are whole words.
 pub const SIZES: [usize; 7] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20];
 
-/// Ends the partner.
+/// Value that ends the partner's loop.
 const LAST: u64 = u64::MAX;
 
 /// Times measured between two places, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
-    /// Half of an empty `at!`, there and back.
+    /// Half of the round trip of an empty `at!`.
     pub latency: f64,
-    /// Each of many tiny tasks, all sent before the first is waited for.
+    /// Time for each of many tiny tasks, all sent before the first is awaited.
     pub gap: f64,
-    /// Half of there and back of a slice, by [`SIZES`].
+    /// Half of the round trip of a slice, by [`SIZES`].
     pub sizes: [f64; SIZES.len()],
 }
 
 impl Figures {
-    /// Each figure with what it is of, in the order of the table.
+    /// Returns each figure with its name, in the order of the table.
     pub fn rows(&self) -> impl Iterator<Item = (String, f64)> + '_ {
         let sizes = SIZES.iter().zip(self.sizes).map(|(bytes, time)| (format!("{bytes} bytes"), time));
         [("empty at!".to_owned(), self.latency), ("each of many tasks".to_owned(), self.gap)]
@@ -39,7 +39,7 @@ impl Figures {
     }
 }
 
-/// Figures measured, by the way in which two places are joined; `None` for a way that the places do not have.
+/// Figures measured, by the distance of two places; `None` for a distance that no pair of places has.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FiguresByDistance {
     /// Figures through memory, within a host.
@@ -48,7 +48,7 @@ pub struct FiguresByDistance {
     pub far: Option<Figures>,
 }
 
-/// Summary of several rounds of measuring: the median, the least and the most of each figure.
+/// Summary of several measuring rounds: the median, minimum and maximum of each figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rounds {
     pub median: FiguresByDistance,
@@ -57,7 +57,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Summarizes `rounds`, one or more, all over the same ways.
+    /// Summarizes `rounds`, one or more, all at the same distances.
     pub fn of(rounds: &[FiguresByDistance]) -> Rounds {
         let ways = |pick: fn(&[f64]) -> f64| FiguresByDistance {
             near: picked(rounds.iter().filter_map(|ways| ways.near), pick),
@@ -70,7 +70,7 @@ impl Rounds {
         }
     }
 
-    /// The most of a figure over its least, of the figure in which the rounds differ most.
+    /// Returns the largest ratio of the maximum of a figure to its minimum, over all figures.
     pub fn spread(&self) -> f64 {
         let ways = [(self.least.near, self.most.near), (self.least.far, self.most.far)];
         let rows = ways.into_iter().filter_map(|(least, most)| Some((least?, most?)));
@@ -83,7 +83,7 @@ impl Rounds {
     }
 }
 
-/// The figures that `pick` takes of those of all rounds, sorted; none without a round.
+/// Combines the values of each figure in all rounds by `pick`, which gets them sorted; `None` without a round.
 fn picked(rounds: impl Iterator<Item = Figures>, pick: fn(&[f64]) -> f64) -> Option<Figures> {
     let rounds: Vec<Figures> = rounds.collect();
     let one = |of: &dyn Fn(&Figures) -> f64| {
@@ -98,13 +98,13 @@ fn picked(rounds: impl Iterator<Item = Figures>, pick: fn(&[f64]) -> f64) -> Opt
     })
 }
 
-/// The first place that the calling one reaches in each way: near, then far.
+/// Returns the first place at each distance from the calling one: near, then far.
 pub fn partners() -> [Option<Place>; 2] {
     let others = || isles::places().filter(|place| *place != here());
     [others().find(|place| place.shares_memory()), others().find(|place| !place.shares_memory())]
 }
 
-/// Measures each way to a partner of the calling place, which is the first; medians of `batches`.
+/// Measures from the calling place, which is the first, to a partner at each distance; medians of `batches`.
 pub async fn measure([near, far]: [Option<Place>; 2], batches: usize) -> isles::Result<FiguresByDistance> {
     let mut ways = FiguresByDistance::default();
     for (partner, way) in [(near, &mut ways.near), (far, &mut ways.far)] {
@@ -139,7 +139,7 @@ async fn between(there: Place, batches: usize) -> isles::Result<Figures> {
     Ok(Figures { latency, gap, sizes })
 }
 
-/// Nanoseconds of a slice of `len` words there, and another one back.
+/// Returns the nanoseconds to send a slice of `len` words to `there` and another one back.
 async fn slices(there: Place, len: usize, batches: usize) -> isles::Result<f64> {
     let team = Team::world();
     let partner = there.index();
@@ -168,7 +168,7 @@ async fn slices(there: Place, len: usize, batches: usize) -> isles::Result<f64> 
     .await
 }
 
-/// Nanoseconds of one step, the median of `batches` batches, after one that is not counted.
+/// Returns the nanoseconds of one step, the median of `batches` batches after one that is not counted.
 async fn each(batches: usize, mut steps: impl AsyncFnMut(u64) -> isles::Result<()>) -> isles::Result<f64> {
     let mut count = 8;
     while count < BATCH_MAX {
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn rounds_have_a_median_and_the_spread_of_the_figure_that_differs_most() {
-        // Microseconds that one busy host gave in seven calls (the first five).
+        // Microseconds measured on a busy host; the first five of seven calls.
         let rounds = Rounds::of(&[60.0, 88.8, 80.7, 122.7, 0.5].map(round));
         let latencies = [rounds.least, rounds.median, rounds.most].map(|ways| ways.near.unwrap().latency);
         assert_eq!(latencies, [0.5, 80.7, 122.7]);

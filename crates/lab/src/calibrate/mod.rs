@@ -1,14 +1,15 @@
-//! `isles calibrate`: measures messages between the places at hand, and writes a chip on which they take as long.
+//! `isles calibrate`: measures messages between the available places, and writes a chip file that reproduces their
+//! times.
 //!
-//! The chip is corrected by its own figures: the program that measured the places runs on it, too. Invariant: what is
-//! written was checked in that way, and the errors that remain stand in the file and in the table.
+//! The program that measured the places also runs on the chip, and its figures correct the constants. Invariant: the
+//! written constants were checked in this way, and the remaining errors are in the file and in the table.
 
 mod file;
 mod fit;
 mod measure;
 
 use clap::Args;
-use file::Origin;
+use file::{ClusterShape, Origin};
 use fit::Constants;
 use isles::prelude::*;
 use isles::{Destination, Launch, Machine, ModelledChip};
@@ -20,22 +21,22 @@ use serde_json::json;
 use std::path::Path;
 use std::sync::mpsc;
 
-/// Batches of which the median is taken.
+/// Number of batches, of which the median is taken.
 const BATCHES: usize = 9;
 
 /// Number of rounds of measuring.
 const ROUNDS: usize = 5;
 
-/// Rounds in which a figure differs by more than this factor say nothing of the places: the host was busy.
+/// Rounds in which a figure differs by more than this factor are useless, because the host was busy.
 const SPREAD_MAX: f64 = 2.0;
 
-/// A chip repeats itself: one batch says all.
+/// Number of batches on a chip, where all are the same.
 const CHIP_BATCHES: usize = 1;
 
 /// Number of corrections of the constants.
 const CORRECTIONS: usize = 4;
 
-/// Places of a chip for which no other number is asked, if all places measured are of one host.
+/// Default number of places of a chip if all measured places are on one host.
 const PLACES_OF_ONE_HOST: u32 = 64;
 
 /// The arguments of `isles calibrate`.
@@ -72,7 +73,7 @@ struct Found {
     per_host: u32,
 }
 
-/// Measures, fits, checks and writes.
+/// Executes the command: measures, fits, checks and writes.
 pub fn execute(arguments: &CalibrateArguments) -> Result<(), Failure> {
     let launch = arguments.places.launch(Vec::new())?;
     let (machine, places) = (launch.chosen_machine(), launch.chosen_places());
@@ -109,10 +110,10 @@ pub fn execute(arguments: &CalibrateArguments) -> Result<(), Failure> {
     Failure::first_of([written, printed].into_iter().chain(unwritten.into_iter().map(Err)))
 }
 
-/// Returns what is to be said of rounds that differ much, if they do.
+/// Returns a warning if the rounds differ much.
 ///
 /// # Errors
-/// They do, and nobody asked to go on.
+/// The rounds differ much, and the measurement is not forced.
 fn worth(rounds: &Rounds, is_forced: bool) -> Result<Option<String>, Failure> {
     let spread = rounds.spread();
     if spread <= SPREAD_MAX {
@@ -130,7 +131,8 @@ fn worth(rounds: &Rounds, is_forced: bool) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Measures between the first place and a partner in each way that there is; and what of that run could not be written.
+/// Measures between the first place and a partner at each distance. Returns the figures and the failures of writing the
+/// run's output.
 fn on_places(launch: Launch) -> Result<(Found, Vec<Failure>), Failure> {
     let (result, figures) = mpsc::channel();
     let run = launch.run(move || async move {
@@ -141,7 +143,7 @@ fn on_places(launch: Launch) -> Result<(Found, Vec<Failure>), Failure> {
             rounds.push(measure::measure(partners, BATCHES).await?);
         }
         let rounds = Rounds::of(&rounds);
-        // Its other end is there until the run is over.
+        // The receiver exists until the run ends.
         let _ = result.send(Found { rounds, per_host: near as u32 });
         Ok::<(), isles::Error>(())
     });
@@ -151,8 +153,8 @@ fn on_places(launch: Launch) -> Result<(Found, Vec<Failure>), Failure> {
     Ok((found, unwritten))
 }
 
-/// Hosts of the chip, and places of each.
-fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<(u32, u32), Failure> {
+/// Returns the number of hosts of the chip and of places on each.
+fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<ClusterShape, Failure> {
     let is_one_host = found.rounds.median.far.is_none();
     let hosts = arguments.hosts.unwrap_or(if is_one_host { 1 } else { places.div_ceil(found.per_host) });
     let per_host =
@@ -168,11 +170,11 @@ fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<(
         (_, 2..) if found.rounds.median.near.is_none() => {
             refused("--places-per-host", per_host, "1, because no two measured places are on one host")
         }
-        shape => Ok(shape),
+        (hosts, per_host) => Ok(ClusterShape { hosts, per_host }),
     }
 }
 
-fn origin(machine: Machine, places: u32, shape: (u32, u32)) -> Origin {
+fn origin(machine: Machine, places: u32, shape: ClusterShape) -> Origin {
     let megahertz = cpu_info("cpu MHz").and_then(|text| text.parse::<f64>().ok());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     Origin {
@@ -183,7 +185,7 @@ fn origin(machine: Machine, places: u32, shape: (u32, u32)) -> Origin {
     }
 }
 
-/// Constants with which the chip is like the places, and what it then shows.
+/// Fits the constants to the measured figures. Returns them with the figures of a chip that has them.
 fn fitted(
     launch: &Launch,
     origin: &Origin,
@@ -207,7 +209,7 @@ fn on_chip(
     measured: &FiguresByDistance,
 ) -> Result<FiguresByDistance, Failure> {
     let chip = ModelledChip::parse("calibrated", &file::text(origin, constants, None))?;
-    let (hosts, per_host) = origin.shape;
+    let ClusterShape { hosts, per_host } = origin.shape;
     let near = measured.near.is_some() && per_host > 1;
     let far = measured.far.is_some() && hosts > 1;
     let places = if far { per_host + 1 } else { per_host.min(2) };

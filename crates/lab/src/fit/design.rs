@@ -1,8 +1,8 @@
 //! A form as a linear system: its columns, its coefficients with their errors, and its exponent.
 //!
-//! The exponent is the one coefficient that is not linear: it is searched for, with the others solved at each step. It
-//! reads nothing and judges nothing but whether the columns can be told apart. Invariant: columns, names and
-//! coefficients have one order.
+//! The exponent is the only coefficient that is not linear: it is searched for, and the others are solved at each step.
+//! This file reads no files and only judges if the columns are distinct. Invariant: columns, names and coefficients
+//! have one order.
 
 use super::solver::{COLUMNS_MAX, Solution, TriangularSystem};
 use super::{Coefficient, EXPONENTS, FitError, Form, Measurement};
@@ -11,7 +11,7 @@ use isles_chip::energy::Load;
 pub(super) const RISING: &str = "rising";
 pub(super) const EXPONENT: &str = "exponent";
 
-/// Least part of a column that must be independent of the others. Measurements have three or four digits, so they do
+/// Smallest part of a column that must be independent of the others. Measurements have three or four digits, so they do
 /// not resolve a smaller difference.
 const DISTINCT_MIN: f64 = 1e-3;
 
@@ -36,7 +36,7 @@ impl Design {
         self.names().len() + usize::from(matches!(self.form, Form::Rate { exponent: None }))
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     fn names(&self) -> Vec<String> {
         match self.form {
             Form::Rate { .. } => [RISING, "linear", "constant"].map(str::to_owned).to_vec(),
@@ -63,7 +63,7 @@ impl Design {
         self.terms(point, exponent).iter().zip(&solution.values).map(|(term, value)| term * value).sum()
     }
 
-    /// The system of relative differences.
+    /// Returns the system of relative differences.
     fn triangle(&self, measurements: &[Measurement], exponent: f64) -> TriangularSystem {
         let rows = measurements.iter().map(|point| {
             let terms = self.terms(point, exponent);
@@ -72,7 +72,7 @@ impl Design {
         TriangularSystem::new(self.names().len(), rows)
     }
 
-    /// The best exponent, and the coefficients that go with it.
+    /// Returns the best exponent, and the coefficients for it.
     pub(crate) fn solve(&self, measurements: &[Measurement]) -> Result<(f64, Solution), FitError> {
         let exponent = match self.form {
             Form::Rate { exponent: None } => {
@@ -88,8 +88,7 @@ impl Design {
         if mixed.is_empty() { Ok((exponent, triangle.solve())) } else { Err(FitError::Undetermined(mixed)) }
     }
 
-    /// Predicts the power of a measurement from all others at other operating points; `None` if they determine no
-    /// model.
+    /// Predicts the power of a measurement from those at all other operating points; `None` if they determine no model.
     pub fn without(&self, point: &Measurement, measurements: &[Measurement]) -> Option<f64> {
         let others = measurements.iter().filter(|other| other.operating_point() != point.operating_point());
         let others: Vec<Measurement> = others.copied().collect();
@@ -97,7 +96,7 @@ impl Design {
         Some(self.power(point, exponent, &solution))
     }
 
-    /// The coefficients and the factors, with their errors.
+    /// Returns the coefficients and the factors, with their errors.
     pub fn coefficients(
         &self,
         measurements: &[Measurement],
@@ -130,7 +129,8 @@ impl Design {
         }
     }
 
-    /// The dynamic part of each other load as a fraction of the first one's; the error of the quotient to first order.
+    /// Returns the dynamic part of each other load relative to that of the first load; the error of the quotient is to
+    /// first order.
     fn factors(&self, solution: &Solution, spread: &Uncertainty) -> Vec<Coefficient> {
         const FIRST: usize = 2; // behind constant and leakage
         let first = match self.form {
@@ -158,8 +158,8 @@ impl Design {
     }
 }
 
-/// The exponent with the least sum of squares: the best of a grid, then the golden section around it. The grid is
-/// there because coefficients that meet zero may leave more than one valley.
+/// Returns the exponent with the smallest sum of squares: the best of a grid, then a golden-section search around it.
+/// The grid is needed because coefficients held at zero may leave more than one minimum.
 fn best_exponent(squares: impl Fn(f64) -> f64) -> f64 {
     const STEPS: u32 = 28;
     const GOLDEN: f64 = 0.618_033_988_749_894_8;
@@ -172,21 +172,21 @@ fn best_exponent(squares: impl Fn(f64) -> f64) -> f64 {
         let [left, right] = [to - GOLDEN * (to - from), from + GOLDEN * (to - from)];
         if squares(left) <= squares(right) { to = right } else { from = left }
     }
-    // An end is taken as itself, so that it can be told from a place near it.
+    // An end is returned exactly, so that it can be distinguished from a value near it.
     let middle = (from + to) / 2.0;
     EXPONENTS.into_iter().find(|end| (middle - end).abs() < 1e-5).unwrap_or(middle)
 }
 
 /// Errors of the free coefficients, and their covariance.
 struct Uncertainty {
-    /// The columns that are free, the exponent behind them all.
+    /// The free columns; the exponent comes last.
     free: Vec<usize>,
     /// Covariance of the free columns; `None` if they are not determined.
     covariance: Option<Vec<Vec<f64>>>,
 }
 
 impl Uncertainty {
-    /// Computes the errors from the curvature of the sum of squares at its least, the exponent included; coefficients
+    /// Computes the errors from the curvature of the sum of squares at its minimum, the exponent included; coefficients
     /// held at zero are taken as known.
     fn new(design: &Design, measurements: &[Measurement], exponent: f64, solution: &Solution) -> Self {
         let columns = solution.values.len();
@@ -202,7 +202,7 @@ impl Uncertainty {
             free.iter().map(|column| terms[*column] / point.watts).chain([1.0]).collect()
         });
         let triangle = TriangularSystem::new(free.len(), rows);
-        // A fit to exact figures has errors of nothing.
+        // A fit to exact figures has errors of zero.
         let variance = solution.squares / (measurements.len() - free.len()) as f64;
         let covariance = triangle.covariance().map(|covariance| {
             covariance
@@ -213,13 +213,13 @@ impl Uncertainty {
         Self { free, covariance }
     }
 
-    /// The covariance of two columns.
+    /// Returns the covariance of two columns.
     fn together(&self, one: usize, other: usize) -> Option<f64> {
         let place = |column| self.free.iter().position(|free| *free == column);
         Some(self.covariance.as_ref()?[place(one)?][place(other)?])
     }
 
-    /// The standard error of a column.
+    /// Returns the standard error of a column.
     fn error(&self, column: usize) -> Option<f64> {
         self.together(column, column).map(f64::sqrt)
     }

@@ -1,12 +1,12 @@
-//! Power models fitted to measured powers: coefficients with their errors, and how well they predict.
+//! Power models fitted to measured powers: coefficients with their errors, and the accuracy of their predictions.
 //!
-//! Relative least squares: each measurement counts by its relative difference, because meters and people read that
-//! way and the smallest powers would count for nothing otherwise. Coefficients are not below zero. How well a model
-//! predicts is said by leaving each operating point out in turn. What it does not do: read files of its own accord,
-//! or judge whether a form is right. Invariant: a system whose coefficients the measurements do not tell apart is
+//! The fit is by relative least squares: each measurement counts by its relative difference, because meters and people
+//! read power in this way and the smallest powers would otherwise have no weight. Coefficients are not negative. The
+//! accuracy of predictions is found by leaving out each operating point in turn. This module does not read files, nor
+//! does it judge if a form is right. Invariant: a system with coefficients that the measurements do not determine is
 //! refused, never solved.
 //!
-//! `solver` is the mathematics, `design` its columns for each form, `table` reads measurements out of CSV.
+//! `solver` is the mathematics, `design` its columns for each form, `table` reads measurements from CSV.
 
 mod design;
 mod solver;
@@ -18,20 +18,20 @@ use design::{Design, EXPONENT, RISING};
 use isles_chip::energy::Load;
 use std::fmt;
 
-/// The most measurements of a fit: each is left out once, so the work grows with the square.
+/// Maximum number of measurements of a fit: each is left out once, so the work grows with the square.
 pub(crate) const MEASUREMENTS_MAX: usize = 500;
 
-/// The exponents that are tried when none is given.
+/// Range of the exponents that are tried if none is given.
 pub const EXPONENTS: [f64; 2] = [1.5, 5.0];
 
-/// Correlation of frequency and voltage from which on the variance of a term of both is inflated tenfold, the usual
-/// limit.
+/// Correlation of frequency and voltage above which a warning is given: at this value the variance of a term of both is
+/// inflated tenfold, the usual limit.
 const CORRELATION_MAX: f64 = 0.95;
 
-/// The most domains of a chip whose cores have frequencies of their own.
+/// Maximum number of clock domains of a chip.
 pub const DOMAINS_MAX: usize = 8;
 
-/// The frequencies of the domains of a chip in MHz, above zero; of equally many cores each.
+/// The frequencies of the domains of a chip in MHz, above zero; all domains have the same number of cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
     /// Frequencies by domain; zero from index `domains` on.
@@ -40,12 +40,12 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The frequency of all cores.
+    /// Returns rates with one frequency for all cores.
     pub fn all(megahertz: f64) -> Rates {
         Rates::of(&[megahertz])
     }
 
-    /// Returns the frequencies of `domains`, one to [`DOMAINS_MAX`]; further ones are ignored.
+    /// Returns rates with the frequencies `domains`, one to [`DOMAINS_MAX`]; further ones are ignored.
     pub fn of(domains: &[f64]) -> Rates {
         let mut megahertz = [0.0; DOMAINS_MAX];
         megahertz.iter_mut().zip(domains).for_each(|(own, domain)| *own = *domain);
@@ -57,20 +57,20 @@ impl Rates {
         &self.megahertz[..self.domains]
     }
 
-    /// The mean over the domains of what `part` is of a frequency.
+    /// Returns the mean over the domains of `part`, applied to their frequencies.
     pub fn mean(&self, part: impl Fn(f64) -> f64) -> f64 {
         self.megahertz().iter().map(|megahertz| part(*megahertz)).sum::<f64>() / self.domains as f64
     }
 }
 
-/// The power of a whole chip, once measured.
+/// One measurement of the power of a whole chip.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
-    /// The line of the file, from 1.
+    /// Line number in the file, from 1.
     pub line: usize,
     /// The frequencies of the cores.
     pub rates: Rates,
-    /// Their voltage, if it was noted; above zero.
+    /// Their voltage, if it was recorded; above zero.
     pub volts: Option<f64>,
     /// Load of all cores.
     pub load: Load,
@@ -79,8 +79,8 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Returns the operating point. Its measurements are left out together: a repeated measurement does not predict
-    /// itself.
+    /// Returns the operating point. All its measurements are left out together, so that a repeated measurement does not
+    /// predict itself.
     fn operating_point(&self) -> ([u64; DOMAINS_MAX], Option<u64>) {
         (self.rates.megahertz.map(f64::to_bits), self.volts.map(f64::to_bits))
     }
@@ -89,10 +89,10 @@ impl Measurement {
 /// Model of a chip's power by frequency and voltage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
-    /// `b·f^a + s·f + c`, with means over the domains where they differ. It knows neither load nor voltage: fit each
+    /// `b·f^a + s·f + c`, with means over the domains where they differ. It uses neither load nor voltage: fit each
     /// load by itself.
     Rate {
-        /// The exponent, if it is given and not fitted.
+        /// The exponent, if it is given instead of fitted.
         exponent: Option<f64>,
     },
     /// `constant + leakage·V³ + dynamic·V²·f` with a dynamic part for each load.
@@ -108,20 +108,20 @@ pub struct Coefficient {
     pub unit: String,
     /// Its value; exactly zero if it would have been negative.
     pub value: f64,
-    /// The standard error; nothing if the value was given, held at zero or at an end of what is tried.
+    /// The standard error; `None` if the value was given, held at zero or at an end of the range that is tried.
     pub error: Option<f64>,
 }
 
-/// Relative errors, of fractions of what was measured.
+/// Relative errors, as fractions of the measured values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
-    /// The mean of their sizes.
+    /// The mean of their absolute values.
     pub mean: f64,
     /// The largest.
     pub max: f64,
 }
 
-/// A measurement beside what the model says of it.
+/// A measurement beside the powers that models give for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// The measurement.
@@ -139,15 +139,15 @@ pub struct Fit {
     pub form: Form,
     /// The coefficients, in the order of the form.
     pub coefficients: Vec<Coefficient>,
-    /// The dynamic part of each other load against that of the first, if there is one to compare with.
+    /// Ratio of the dynamic part of each other load to that of the first, if there are several loads.
     pub factors: Vec<Coefficient>,
     /// The measurements that were used: all that were given.
     pub points: Vec<Point>,
-    /// The errors on them.
+    /// The errors of the fitted model on the points.
     pub errors: Errors,
-    /// The errors of predictions of operating points that were left out; nothing if the others determine no model.
+    /// Errors of the predictions of operating points that were left out; `None` if the others determine no model.
     pub left_out: Option<Errors>,
-    /// The correlation of frequency and voltage over the operating points; nothing if one of them never changes.
+    /// Correlation of frequency and voltage over the operating points; `None` if one of them never changes.
     pub correlation: Option<f64>,
 }
 
@@ -156,11 +156,11 @@ pub struct Fit {
 pub enum Warning {
     /// Frequency and voltage rise together, with this correlation.
     Correlated(f64),
-    /// The best exponent is at this end of what is tried.
+    /// The best exponent is at this end of the range that is tried.
     ExponentAtEnd(f64),
-    /// No part rises by a power of the frequency, so the exponent is no result.
+    /// The term with the exponent is zero, so the exponent is not a result.
     ExponentIdle,
-    /// Without some operating point the rest does not determine the coefficients.
+    /// The coefficients are not determined if some operating point is left out.
     NotLeftOut,
 }
 
@@ -176,12 +176,12 @@ pub enum FitError {
     },
     /// The form needs voltages.
     NoVoltage,
-    /// The measurements do not tell these coefficients apart.
+    /// The measurements do not determine these coefficients.
     Undetermined(Vec<String>),
 }
 
 impl Errors {
-    /// Returns the errors of pairs of a figure of the model and a measured one; at least one pair.
+    /// Returns the errors of pairs of a modelled and a measured value; at least one pair.
     fn of(pairs: impl ExactSizeIterator<Item = (f64, f64)>) -> Self {
         let count = pairs.len() as f64;
         let errors = pairs.map(|(model, measured)| (model / measured - 1.0).abs());
@@ -236,7 +236,7 @@ impl fmt::Display for FitError {
 impl std::error::Error for FitError {}
 
 impl Fit {
-    /// Returns the warnings for users of the figures.
+    /// Returns the warnings about the figures.
     pub fn warnings(&self) -> Vec<Warning> {
         let of = |name: &str| self.coefficients.iter().find(|coefficient| coefficient.name == name);
         let correlated =
@@ -257,7 +257,7 @@ impl Fit {
 /// Fits the form to all measurements.
 ///
 /// # Errors
-/// [`FitError`]: the measurements do not determine the coefficients of the form, with errors.
+/// [`FitError`]: the measurements do not determine the coefficients of the form and their errors.
 pub fn fit(form: Form, measurements: &[Measurement]) -> Result<Fit, FitError> {
     assert!(measurements.len() <= MEASUREMENTS_MAX, "{} measurements", measurements.len());
     let design = Design::new(form, measurements)?;
@@ -281,7 +281,7 @@ pub fn fit(form: Form, measurements: &[Measurement]) -> Result<Fit, FitError> {
     Ok(Fit { form, coefficients, factors, points, errors, left_out, correlation })
 }
 
-/// The correlation of frequency and voltage, each operating point counted once.
+/// Returns the correlation of frequency and voltage, each operating point counted once.
 fn correlation(measurements: &[Measurement]) -> Option<f64> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for measurement in measurements {

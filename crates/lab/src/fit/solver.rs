@@ -1,16 +1,16 @@
-//! Linear least squares with few coefficients, none of them below zero.
+//! Linear least squares with few coefficients, none of them negative.
 //!
-//! The decomposition is nalgebra's (Householder's QR), which keeps twice the digits that normal equations would. The
-//! best coefficients that are not negative are the plain best ones of some subset of the columns, the others held at
-//! zero; with at most [`COLUMNS_MAX`] columns all subsets are tried, so there is no path that could end early. It
-//! knows nothing of power. Invariant: the answer does not depend on the scale of a column.
+//! The decomposition is nalgebra's (Householder's QR), which keeps twice the digits of normal equations. The best
+//! non-negative coefficients are the plain least-squares solution for some subset of the columns, with the others held
+//! at zero. There are at most [`COLUMNS_MAX`] columns, so all subsets are tried, and no search can stop early. Nothing
+//! here depends on power. Invariant: the answer does not depend on the scale of a column.
 
 use nalgebra::{DMatrix, DVector};
 
-/// The most columns of a system: all subsets of them are tried.
+/// Maximum number of columns of a system: all subsets of them are tried.
 pub(super) const COLUMNS_MAX: usize = 6;
 
-/// Equations reduced to one for each column; the rest is one sum of squares.
+/// Equations reduced to one for each column, and the sum of squares of the rest.
 #[derive(Clone, Debug)]
 pub(super) struct TriangularSystem {
     /// Zero below its diagonal.
@@ -23,7 +23,7 @@ pub(super) struct TriangularSystem {
 /// Coefficients that fit best.
 #[derive(Clone, Debug)]
 pub(super) struct Solution {
-    /// One for each column; zero where it is held there.
+    /// One value for each column; zero if it is held there.
     pub values: Vec<f64>,
     /// The columns that are not held at zero.
     pub free: Vec<usize>,
@@ -32,12 +32,12 @@ pub(super) struct Solution {
 }
 
 impl TriangularSystem {
-    /// Reduces rows of `columns` terms and a target each.
+    /// Reduces rows, each of `columns` terms and a target.
     pub fn new(columns: usize, rows: impl IntoIterator<Item = Vec<f64>>) -> Self {
         assert!(columns <= COLUMNS_MAX, "{columns} columns, and {COLUMNS_MAX} are allowed");
         let rows: Vec<Vec<f64>> = rows.into_iter().collect();
         assert!(rows.iter().all(|row| row.len() == columns + 1), "one term a column, and the target");
-        // Equations of nothing but zeros make it at least as high as it is wide.
+        // Rows of zeros make it at least as high as it is wide.
         let height = rows.len().max(columns);
         let at = |row: usize, column: usize| rows.get(row).map_or(0.0, |row| row[column]);
         let system = DMatrix::from_fn(height, columns, at);
@@ -52,21 +52,21 @@ impl TriangularSystem {
         Self { columns: reduced.r(), target: target.rows_range(..columns).into_owned(), squares }
     }
 
-    /// Returns the same equations with these columns only.
+    /// Returns the same equations with the columns `to` only.
     fn restricted(&self, to: &[usize]) -> Self {
         let mut triangle = Self::reduced(self.columns.select_columns(to), self.target.clone());
         triangle.squares += self.squares;
         triangle
     }
 
-    /// The inverse of the triangle; none where a column is a sum of others to the last digit.
+    /// Returns the inverse of the triangle; `None` if a column is exactly a linear combination of others.
     fn inverse(&self) -> Option<DMatrix<f64>> {
         let size = self.columns.ncols();
         self.columns.solve_upper_triangular(&DMatrix::identity(size, size))
     }
 
-    /// For each column how much of it, from 0 to 1, is no sum of the others: one over the root of what statistics
-    /// call the inflation of its variance.
+    /// Returns for each column the part of it, from 0 to 1, that is independent of the others: one over the square root
+    /// of its variance inflation factor.
     pub(crate) fn distinctness(&self) -> Vec<f64> {
         let size = self.columns.ncols();
         let Some(inverse) = self.inverse() else { return vec![0.0; size] };
@@ -74,7 +74,7 @@ impl TriangularSystem {
         (0..size).map(part).map(|part| if part.is_finite() { part } else { 0.0 }).collect()
     }
 
-    /// The coefficients, none below zero, that leave the least sum of squares.
+    /// Returns the non-negative coefficients with the smallest sum of squares.
     pub(crate) fn solve(&self) -> Solution {
         let columns = self.columns.ncols();
         let mut best = Solution {
@@ -82,7 +82,7 @@ impl TriangularSystem {
             free: Vec::new(),
             squares: self.squares + self.target.norm_squared(),
         };
-        // All columns first: where their plain solution is allowed, it is the best.
+        // All columns first: if their plain solution is allowed, it is the best.
         for subset in (1..1_usize << columns).rev() {
             let free: Vec<usize> = (0..columns).filter(|column| subset & (1 << column) != 0).collect();
             let reduced = self.restricted(&free);
@@ -125,15 +125,15 @@ mod tests {
         })
     }
 
-    /// Half of the derivative of the sum of squares by each coefficient.
+    /// Returns half of the derivative of the sum of squares with respect to each coefficient.
     fn slopes(columns: usize, rows: &[Vec<f64>], values: &[f64]) -> Vec<f64> {
         let left = |row: &Vec<f64>| row.iter().zip(values).map(|(a, b)| a * b).sum::<f64>() - row[columns];
         (0..columns).map(|column| rows.iter().map(|row| row[column] * left(row)).sum()).collect()
     }
 
     proptest! {
-        /// The conditions of Karush, Kuhn and Tucker: for least squares they hold at the best point and nowhere else,
-        /// so they are the oracle.
+        /// The Karush-Kuhn-Tucker conditions: for least squares they hold at the best point only, so they are the
+        /// oracle.
         #[test]
         fn no_allowed_step_makes_it_better((columns, rows) in systems()) {
             let triangle = TriangularSystem::new(columns, rows.clone());
@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn the_errors_of_a_straight_line_are_those_of_the_textbook() {
-        // For y = c + s x: variance of s is 1 / Sxx, of c it is mean(x²) / Sxx, together -mean(x) / Sxx.
+        // For y = c + s x: the variance of s is 1 / Sxx, that of c is mean(x²) / Sxx, and their covariance is -mean(x)
+        // / Sxx.
         let triangle = TriangularSystem::new(2, [1.0, 2.0, 3.0, 4.0, 5.0].map(|x| vec![1.0, x, 7.0]));
         let covariance = triangle.covariance().unwrap();
         for (ours, theirs) in covariance.into_iter().flatten().zip([1.1, -0.3, -0.3, 0.1]) {

@@ -1,14 +1,14 @@
 //! Measured powers as a table: CSV with a header whose names carry the units.
 //!
-//! `#` begins a line that is no measurement; the columns may stand in any order; a word may stand in quotes. Pure: a
-//! text in, measurements or faults out. Invariant: every fault is one line with its place, its value and what is
-//! allowed, and a text with a fault gives no measurement at all.
+//! A line that begins with `#` is a comment; the columns may be in any order; a word may be in quotes. It maps a text
+//! to measurements or faults and has no side effects. Invariant: every fault is one line with its position, its value
+//! and the allowed values, and a text with a fault gives no measurement at all.
 
 use super::{DOMAINS_MAX, MEASUREMENTS_MAX, Measurement, Rates};
 use isles_chip::energy::Load;
 use isles_chip::file::Fault;
 
-/// The longest text that is read, in bytes: a hundred times the need of the allowed measurements.
+/// The longest text that is read, in bytes: a hundred times the size that the allowed measurements need.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Number of faults after which reading stops.
@@ -26,7 +26,7 @@ enum Quantity {
     Power,
 }
 
-/// Each name that a column may have: what it says, and what its numbers are multiplied with.
+/// Each allowed column name, its quantity, and the factor of its numbers.
 const COLUMNS: [(&str, Quantity, f64); 8] = [
     ("frequency_mhz", Quantity::Frequency, 1.0),
     ("frequency_hz", Quantity::Frequency, 1e-6),
@@ -51,7 +51,7 @@ const LOADS: [(&str, Load); 6] = [
     ("sleep", Load::Sleep),
 ];
 
-/// A column of the table at hand.
+/// A column of the table.
 #[derive(Clone, Copy, Debug)]
 struct Column {
     name: &'static str,
@@ -61,7 +61,8 @@ struct Column {
     scale: f64,
 }
 
-/// The column of this name, and the number of its domain if it has one, from 1.
+/// Parses a column name. Returns the name without its domain number, the number from 1 if it has one, the quantity and
+/// the scale.
 fn column(name: &str) -> Option<(&'static str, Option<usize>, Quantity, f64)> {
     let known = |name: &str| COLUMNS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)).copied();
     if let Some((name, quantity, scale)) = known(name) {
@@ -75,10 +76,10 @@ fn column(name: &str) -> Option<(&'static str, Option<usize>, Quantity, f64)> {
     is_one.then_some((name, Some(domain), quantity, scale))
 }
 
-/// Reads the measurements of a text. `name` stands for the file in faults.
+/// Reads the measurements of a text. Faults use `name` as the file name.
 ///
 /// # Errors
-/// The faults of the text in the order of their lines; at least one, and twenty at most.
+/// The faults of the text in the order of their lines; at least one and at most twenty.
 pub fn read(name: &str, text: &str) -> Result<Vec<Measurement>, Vec<Fault>> {
     let mut reader = TableReader { file: name, columns: Vec::new(), faults: Vec::new(), found: Vec::new() };
     if text.len() > TEXT_BYTES_MAX {
@@ -116,7 +117,7 @@ impl TableReader<'_> {
         }
     }
 
-    /// The names of the columns.
+    /// Reads the header, which has the names of the columns.
     fn header(&mut self, line: usize, names: &str) {
         for name in fields(names) {
             let Some((name, domain, quantity, scale)) = column(name) else {
@@ -125,7 +126,7 @@ impl TableReader<'_> {
                 self.fault(line, format!("{} {what}; {ALLOWED}", shown(name)));
                 continue;
             };
-            // The columns of domains stand in their order, so the next one is of the next domain.
+            // The columns of domains must be in order, so the next one is of the next domain.
             let others = self.columns.iter().filter(|column| column.quantity == quantity);
             let (first, number) = (others.clone().next().map(|first| first.name), others.count());
             match (domain, first) {
@@ -157,7 +158,7 @@ impl TableReader<'_> {
         }
     }
 
-    /// A line of values; whether to read on.
+    /// Reads a line of values. Returns `true` if reading can continue.
     fn measurement(&mut self, line: usize, values: &str) -> bool {
         if self.found.len() == MEASUREMENTS_MAX {
             let allowed =
@@ -186,7 +187,7 @@ impl TableReader<'_> {
     }
 }
 
-/// Sets what a column says; what is allowed if it says something else.
+/// Sets the value of a column in `measurement`. If the value is not allowed, returns a description of the allowed ones.
 fn set(measurement: &mut Measurement, column: Column, value: &str) -> Result<(), String> {
     let number = |low: f64, high: f64, unit: &str| {
         let read = value.parse().map(|number: f64| number * column.scale).ok();
@@ -211,7 +212,7 @@ fn set(measurement: &mut Measurement, column: Column, value: &str) -> Result<(),
     Ok(())
 }
 
-/// The values of a line, without the quotes that some programs put round words.
+/// Returns the values of a line, without the quotes that some programs put around words.
 fn fields(line: &str) -> impl Iterator<Item = &str> {
     line.split(',').map(|field| {
         let field = field.trim();
@@ -219,7 +220,7 @@ fn fields(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A value in quotes, cut where it is too long for a line.
+/// Returns a value in quotes, cut if it is too long for a line.
 fn shown(value: &str) -> String {
     let short: String = value.chars().take(SHOWN_MAX).collect();
     if short.len() < value.len() { format!("{short:?} and more") } else { format!("{value:?}") }
@@ -229,12 +230,12 @@ fn shown(value: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The faults of a text, each a line.
+    /// Returns the faults of a text, each as a line.
     fn faults(text: &str) -> Vec<String> {
         read("p.csv", text).unwrap_err().iter().map(Fault::to_string).collect()
     }
 
-    /// The one fault of a text.
+    /// Returns the only fault of a text.
     fn fault(text: &str) -> String {
         let faults = faults(text);
         assert_eq!(faults.len(), 1, "{faults:?}");

@@ -1,6 +1,6 @@
-//! Fits of invented chips, whose coefficients are known, and what is refused or warned of.
+//! Fits of invented chips with known coefficients, and the refusals and warnings.
 //!
-//! Those of measured chips are in `tests/published.rs`.
+//! Fits of measured chips are in `tests/published.rs`.
 
 use super::*;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ const POINTS: [(f64, f64); 9] = [
     (800.0, 1.2),
 ];
 
-/// A chip that is exactly as its coefficients say.
+/// Returns measurements that follow the coefficients exactly.
 fn exact(loads: &[(Load, f64)], constant: f64, leakage: f64) -> Vec<Measurement> {
     let all = loads.iter().flat_map(|(load, dynamic)| POINTS.map(|point| (*load, *dynamic, point)));
     all.map(|(load, dynamic, (megahertz, volts))| {
@@ -28,7 +28,7 @@ fn exact(loads: &[(Load, f64)], constant: f64, leakage: f64) -> Vec<Measurement>
     .collect()
 }
 
-/// Powers of a rate form at the frequencies that an SCC has.
+/// Returns powers of a rate form at the frequencies of the SCC.
 fn rates(rising: f64, exponent: f64, linear: f64, constant: f64) -> Vec<Measurement> {
     let at = (2..=16).map(|divider| 1600.0 / f64::from(divider));
     at.map(|megahertz: f64| {
@@ -87,7 +87,7 @@ proptest! {
         prop_assert!(fit.left_out.unwrap().max < 1e-4 && fit.warnings().is_empty(), "{fit:?}");
     }
 
-    /// Small powers count as much as large ones: in milliwatts everything is the same.
+    /// Small powers count as much as large ones: a change of the unit changes nothing.
     #[test]
     fn the_unit_of_power_changes_no_relative_error(
         noise in proptest::collection::vec(-0.05..0.05, 18),
@@ -109,7 +109,7 @@ proptest! {
 #[test]
 fn a_coefficient_that_would_be_negative_is_zero_and_has_no_error() {
     let mut measured = exact(&[(Load::Compute, 0.05)], 20.0, 0.0);
-    // Power that falls as the voltage rises: only a negative leakage could say so.
+    // Power that falls as the voltage rises, for which only a negative leakage could account.
     measured.iter_mut().for_each(|point| point.watts -= 5.0 * point.volts.unwrap().powi(3));
     let fit = fit(Form::Voltage, &measured).unwrap();
     assert_eq!((value(&fit, "leakage").value, value(&fit, "leakage").error), (0.0, None));
@@ -184,10 +184,10 @@ fn frequency_and_voltage_that_rise_together_are_warned_of() {
     let fitted = fit(Form::Voltage, &measured).unwrap();
     let warnings = fitted.warnings();
     assert!(matches!(warnings[..], [Warning::Correlated(by)] if by > 0.99), "{warnings:?}");
-    // An operating point that was measured often is still one.
+    // An operating point that was measured often counts once.
     let often: Vec<Measurement> = measured.iter().copied().chain([measured[0]; 9]).collect();
     assert_eq!(fit(Form::Voltage, &often).unwrap().correlation, fitted.correlation);
-    // Of no matter to a form that does not know the voltage.
+    // The rate form does not use the voltage, so this does not matter.
     let rate = fit(FREE, &measured).unwrap();
     assert!(!rate.warnings().iter().any(|warning| matches!(warning, Warning::Correlated(_))));
 }
@@ -212,7 +212,7 @@ fn a_power_that_does_not_rise_faster_than_the_frequency_has_no_exponent() {
 #[test]
 fn as_few_points_as_a_form_allows_leave_none_to_leave_out() {
     let measured = exact(&[(Load::Compute, 0.05)], 10.0, 15.0);
-    // Three operating points, one of them twice: without any other, two remain for three coefficients.
+    // Three operating points, one of them twice: if one is left out, two remain for three coefficients.
     let few = [measured[0], measured[1], measured[3], measured[3]];
     let fit = fit(Form::Voltage, &few).unwrap();
     assert_eq!((fit.left_out, fit.warnings().as_slice()), (None, &[Warning::NotLeftOut][..]));
@@ -228,7 +228,7 @@ fn an_idle_chip_alone_has_no_factor_to_compare_with() {
 
 #[test]
 fn rates_of_domains_give_the_coefficients_of_the_sum_over_domains() {
-    // As Cichowski, Keller and Kessler have it (004:1855): six domains, each high or low.
+    // The set-up of Cichowski, Keller and Kessler (004:1855): six domains, each high or low.
     let (rising, linear, constant) = (2.0e-9 * 48.0, 1.0e-6 * 48.0, 23.0);
     let mut measured = Vec::new();
     for (high, low) in [(800.0, 200.0), (800.0, 100.0), (533.0, 200.0), (533.0, 100.0), (400.0, 200.0)] {

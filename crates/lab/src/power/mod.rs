@@ -1,7 +1,8 @@
-//! `isles power`: power models out of measured powers.
+//! `isles power`: power models from measured powers.
 //!
-//! Reads the file, chooses what to fit to which measurements, and hands the result to `report`; the mathematics is
-//! `crate::fit`. Invariant: what cannot be fitted is said beside what can, and is an error if nothing can.
+//! It reads the file, chooses the forms to fit and their measurements, and passes the result to `report`; the
+//! mathematics is in `crate::fit`. Invariant: a fit that fails is reported beside those that succeed, and is an error
+//! if none succeeds.
 
 mod report;
 
@@ -17,7 +18,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The name of the powers that were measured on an SCC, and the table; `./scc-power` is the file of that name.
+/// Name of the built-in table of powers that were measured on an SCC; `./scc-power` is a file with that name.
 const BUILT_IN: &str = "scc-power";
 pub const MEASURED: &str = include_str!("../../../../chips/scc-power.csv");
 
@@ -54,7 +55,7 @@ pub enum FormName {
     Voltage,
 }
 
-/// Carries it out.
+/// Executes the command.
 pub fn execute(verb: &PowerVerb) -> Result<(), Failure> {
     let PowerVerb::Fit { file, form, exponent, json } = verb;
     let reads = (file != BUILT_IN).then(|| Claim::read(file, "the file to fit"));
@@ -80,7 +81,7 @@ pub fn execute(verb: &PowerVerb) -> Result<(), Failure> {
     Failure::first_of([printed, json.map_or(Ok(()), write)])
 }
 
-/// An exponent that may be given.
+/// Parses an exponent from the command line.
 fn exponent(text: &str) -> Result<f64, String> {
     let [low, high] = EXPONENTS;
     let allowed = || format!("a number from {low} to {high}");
@@ -92,7 +93,7 @@ fn shown(file: &str) -> &str {
     if file == "-" { "standard input" } else { file }
 }
 
-/// The measurements, or every fault of the file as a line and how many they are as the error.
+/// Reads the measurements. Prints every fault of the file as a line and returns their number as the error.
 fn read(file: &str) -> Result<Vec<Measurement>, Failure> {
     let text = match file {
         BUILT_IN => Ok(MEASURED.to_owned()),
@@ -116,14 +117,14 @@ fn read(file: &str) -> Result<Vec<Measurement>, Failure> {
     })
 }
 
-/// The text, up to a byte more than is allowed.
+/// Reads the text, at most one byte more than is allowed.
 fn text(from: impl Read) -> io::Result<String> {
     let mut text = String::new();
     from.take(table::TEXT_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// Everything that is to be fitted: the form of rates to each load, that of voltages to all.
+/// Returns all fits that are attempted: the rate form for each load, the voltage form for all.
 fn attempts(which: Option<FormName>, exponent: Option<f64>, measurements: &[Measurement]) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     if which != Some(FormName::Voltage) {

@@ -1,7 +1,7 @@
-//! Fits as a text for people and as JSON for programs.
+//! Fits as text and as JSON.
 //!
-//! It computes nothing. Invariant: the keys of the JSON are a promise; what is added comes with new keys, and what
-//! means something else with another `schema`.
+//! It computes nothing. Invariant: the keys of the JSON are stable; additions get new keys, and a change of meaning
+//! gets a new `schema`.
 
 use crate::fit::{Coefficient, Errors, Fit, FitError, Form, Point};
 use isles_chip::energy::Load;
@@ -13,14 +13,14 @@ use std::io::{self, Write};
 pub struct Attempt {
     /// The form.
     pub form: Form,
-    /// The load whose measurements were used; all if there is none.
+    /// The load whose measurements were used; `None` for all.
     pub load: Option<Load>,
     /// The fit.
     pub result: Result<Fit, FitError>,
 }
 
 impl Attempt {
-    /// The form in a word, as on the command line.
+    /// Returns the name of the form, as on the command line.
     fn form_name(&self) -> &'static str {
         match self.form {
             Form::Rate { .. } => "rate",
@@ -40,7 +40,7 @@ impl Attempt {
         }
     }
 
-    /// Returns the reason of the failure in one line, with the form and the load.
+    /// Returns the reason for the failure in one line, with the form and the load.
     pub fn line(&self) -> String {
         let reason = self.result.as_ref().err().map(FitError::to_string).unwrap_or_default();
         let of = self.load.map(|load| format!(" of cores {}", doing(load))).unwrap_or_default();
@@ -48,7 +48,7 @@ impl Attempt {
     }
 }
 
-/// A load in a sentence.
+/// Returns the phrase for a load in a sentence.
 fn doing(load: Load) -> &'static str {
     match load {
         Load::Compute => "loaded (compute)",
@@ -58,7 +58,7 @@ fn doing(load: Load) -> &'static str {
     }
 }
 
-/// All attempts, for people.
+/// Returns all attempts as text.
 pub fn text(file: &str, measurements: usize, attempts: &[Attempt]) -> String {
     let plural = if measurements == 1 { "measurement" } else { "measurements" };
     let mut out = format!("{file}: {measurements} {plural}; f in MHz, V in volts, power in watts\n");
@@ -98,7 +98,7 @@ fn line(coefficient: &Coefficient) -> String {
     format!("{}\n", line.trim_end())
 }
 
-/// Every point that was used, with what the model says of it.
+/// Returns every point that was used, with the powers that the model gives for it.
 fn points(points: &[Point]) -> String {
     let rates = |point: &Point| {
         let rates = point.measured.rates.megahertz().iter().map(|rate| figure(*rate));
@@ -131,7 +131,7 @@ fn points(points: &[Point]) -> String {
     out
 }
 
-/// Five digits, plain where that is short.
+/// Formats a number with five digits, without an exponent if that is short.
 fn figure(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -156,7 +156,7 @@ fn signed(fraction: f64) -> String {
     format!("{:+.2} %", fraction * 100.0)
 }
 
-/// The JSON document. Fractions are plain numbers, 0.02 for 2 %.
+/// The JSON document. Fractions are plain numbers: 0.02 for 2 %.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -164,7 +164,8 @@ struct Document<'a> {
     fits: Vec<FitRow<'a>>,
 }
 
-/// A form that was fitted, or why it was not: `refused` is null for the one, the rest empty or null for the other.
+/// A requested form. If the fit succeeded, `refused` is null; otherwise it has the reason, and the other fields are
+/// empty or null.
 #[derive(Serialize)]
 struct FitRow<'a> {
     form: &'static str,
@@ -196,7 +197,7 @@ struct ErrorsRow {
 #[derive(Serialize)]
 struct PointRow {
     line: usize,
-    /// The mean of the domains.
+    /// Mean frequency of the domains.
     frequency_mhz: f64,
     domains_mhz: Vec<f64>,
     voltage_v: Option<f64>,

@@ -1,7 +1,7 @@
-//! Accesses of one core: lines of buffers by distance, bandwidths, caches, the memory behind the controllers; and what
-//! the files of the other chips hold of published figures.
+//! Accesses of one core: lines of buffers by distance, bandwidths, caches, the memory behind the controllers; and
+//! published figures that the files of the other chips contain.
 //!
-//! For the other chips no program runs: neither has message buffers, so there are no bare cores of them.
+//! No program runs on the other chips: they have no message buffers and therefore no bare cores.
 
 use super::bare::{bare, run};
 use super::quantity::{Quantity, Title};
@@ -13,13 +13,13 @@ use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::CoreId;
 use isles_chip::{Chip, ControllerId, Preset};
 
-/// The clocks of most papers.
+/// Preset of the clocks in most papers.
 pub const STANDARD: &str = "533/800/800";
 
-/// The clocks of the cycle table.
+/// Preset of the clocks of the cycle table.
 pub const FAST: &str = "800/1600/1066";
 
-/// V1.
+/// V1 of the validation deck.
 pub const LINES: Experiment = Experiment {
     name: "lines",
     about: "one line of a message buffer by distance, at 533/800/800",
@@ -28,7 +28,7 @@ pub const LINES: Experiment = Experiment {
     rows: RowSource::Model(lines),
 };
 
-/// V2.
+/// V2 of the validation deck.
 pub(crate) const BANDWIDTH: Experiment = Experiment {
     name: "bandwidth",
     about: "lines of a message buffer back to back, at 533/800/800",
@@ -37,16 +37,16 @@ pub(crate) const BANDWIDTH: Experiment = Experiment {
     rows: RowSource::Model(bandwidth),
 };
 
-/// V6.
+/// V6 of the validation deck.
 pub const CYCLES: Experiment = Experiment {
     name: "cycles",
     about: "core cycles of an access from nearest to farthest, at 800/1600/1066",
-    source: "Rotta et al., 6th MARC symposium (2012), paper 3",
+    source: "Rotta et al., MARC 2012, paper 3",
     instructions: "",
     rows: RowSource::Model(cycles),
 };
 
-/// A setting of the clocks that the chip file has.
+/// Returns a preset that the chip file must have.
 pub fn preset<'a>(chip: &'a Chip, name: &str) -> &'a Preset {
     chip.preset(name).expect("the chip file of the SCC has the presets of the papers")
 }
@@ -65,7 +65,7 @@ fn lines(chip: &Chip) -> Vec<Row> {
     let times = preset(chip, STANDARD).times();
     let band = Band::Within(5.0);
     let family = Family { deck: "V1", unit: "ns", band, basis: Basis::Calibrated, source: "", reading: "" };
-    // The times without a hop are printed, and a formula for the others.
+    // The source prints the times without a hop, and a formula for the others.
     let at = |hops: u32, printed: &'static str, (line, formula): (&'static str, &'static str)| match hops {
         0 => family.at(printed),
         _ => Family { basis: Basis::Derived, ..family.at(line) }.reading(formula),
@@ -118,8 +118,8 @@ fn read_and_write(chip: &Chip) -> [Row; 3] {
     let (band, basis) = (Band::Within(15.0), Basis::Calibrated);
     let family = Family { deck: "", unit: "", band, basis, source: "002:181", reading: "" };
     [
-        family.row("a line of the core's own buffer against one of its first cache, read", 4.0, read / first),
-        family.at("002:187").row("a line of the core's own buffer, write against read", 1.4, write / read),
+        family.row("a line of the core's own buffer / one of its first cache, read", 4.0, read / first),
+        family.at("002:187").row("a line of the core's own buffer, write / read", 1.4, write / read),
         Family { unit: "ns", ..family.at("002:197") }.row("64 B, what a hop adds to a line", 5.0, hop),
     ]
 }
@@ -165,13 +165,13 @@ fn off_chip(times: TimingTable<HopCost>) -> Vec<Row> {
     for (name, memory, buffer) in pairs {
         for (hops, far) in [(0, "near"), (8, "far")] {
             let ratio = nanoseconds(times.read(memory, hops)) / nanoseconds(times.read(buffer, hops));
-            rows.push(family.row(format!("read of a {name}, memory against buffer, {far}"), 2.0, ratio));
+            rows.push(family.row(format!("read of a {name}, memory / buffer, {far}"), 2.0, ratio));
         }
     }
     rows
 }
 
-/// V4.
+/// V4 of the validation deck.
 pub(crate) const CACHES: Experiment = Experiment {
     name: "memory",
     about: "lines read by each core from memory and from its first cache, at 533/800/800",
@@ -180,16 +180,16 @@ pub(crate) const CACHES: Experiment = Experiment {
     rows: RowSource::Model(caches),
 };
 
-/// V7.
+/// V7 of the validation deck.
 pub const CONTROLLER: Experiment = Experiment {
     name: "controller",
     about: "cores that read from one memory controller at once: time of a line against alone, at 800/1600/1066",
-    source: "Rotta et al., 6th MARC symposium (2012), paper 3: three do not interfere, beyond it grows linearly",
+    source: "Rotta et al., MARC 2012, paper 3: three do not interfere, beyond it grows linearly",
     instructions: "",
     rows: RowSource::Model(controller),
 };
 
-/// Lines of shared memory.
+/// Accesses to lines of shared memory.
 pub const SHARED: Experiment = Experiment {
     name: "shared-memory",
     about: "core cycles of a line written through to shared memory by core 0, by controller, at 533/800/800",
@@ -198,11 +198,11 @@ pub const SHARED: Experiment = Experiment {
     rows: RowSource::Model(shared),
 };
 
-/// V8.
+/// V8 of the validation deck.
 pub(crate) const FLUSH: Experiment = Experiment {
     name: "flush",
     about: "core cycles of a software flush of the second cache, at 800/1600/1066",
-    source: "Rotta et al., 6th MARC symposium (2012), paper 3",
+    source: "Rotta et al., MARC 2012, paper 3",
     instructions: "",
     rows: RowSource::Model(flush),
 };
@@ -216,7 +216,7 @@ fn caches(chip: &Chip) -> Vec<Row> {
     let band = Band::Within(10.0);
     let family = Family { deck: "V4", unit: "MB/s", band, basis: Basis::Calibrated, source: "", reading: "" };
     let alone = Family { band: Band::Unpublished, basis: Basis::Predicted, ..family };
-    // That a controller follows the memory's clock was decided with the figure for twelve cores in view.
+    // The decision that a controller follows the memory's clock was made with the figure for twelve cores in view.
     vec![
         family.at("002:240").row("memory, one core at the mean distance", 160.0, 32.0 / mean * 1e3),
         family.at("002:241").row(
@@ -233,13 +233,13 @@ fn caches(chip: &Chip) -> Vec<Row> {
     ]
 }
 
-/// The cores of the tiles on the nearest diagonals, three for each controller.
+/// Cores of the tiles on the diagonals nearest to the controllers, three for each.
 const THREE_EACH: [u32; 12] = [0, 1, 2, 10, 11, 8, 24, 25, 26, 34, 35, 32];
 
-/// Lines that each core reads, no two of them the same.
+/// Number of distinct lines that each core reads.
 const READER_LINES: u32 = 500;
 
-/// Nanoseconds that a line takes each of these cores, when all read at once; each of its own memory.
+/// Returns the nanoseconds of a read of a line if all these cores read their own memory at the same time.
 fn readers(chip: &Chip, clocks: &str, cores: &[u32]) -> f64 {
     let bare = bare(chip, clocks);
     let took = run(&bare, cores.iter().copied(), |core| async move {
@@ -250,20 +250,20 @@ fn readers(chip: &Chip, clocks: &str, cores: &[u32]) -> f64 {
     took.nanoseconds() / f64::from(READER_LINES)
 }
 
-/// MB/s of the slowest of these cores.
+/// Returns the bandwidth of the slowest of these cores, in MB/s.
 fn slowest_bandwidth(chip: &Chip, cores: &[u32]) -> f64 {
     32.0 / readers(chip, STANDARD, cores) * 1e3
 }
 
 fn controller(chip: &Chip) -> Vec<Row> {
-    // The cores of one controller, nearest first.
+    // The cores of one controller, the nearest first.
     let mut cores: Vec<u32> = [0, 12, 2, 14, 4, 16].into_iter().flat_map(|core| [core, core + 1]).collect();
     cores.sort_by_key(|&core| chip.hops_to_memory(CoreId(core)));
     let of = |count: usize| {
         let alone: f64 = cores[..count].iter().map(|&core| readers(chip, FAST, &[core])).fold(0.0, f64::max);
         readers(chip, FAST, &cores[..count]) / alone
     };
-    // Said in words: up to three do not interfere, beyond it grows linearly.
+    // The source says in words that up to three cores do not interfere and that the time grows linearly beyond.
     let band = Band::Within(10.0);
     let reading = "readers / 3, at least 1: “up to three cores do not interfere”, “increases linearly”";
     let family = Family { deck: "V7", unit: "", band, basis: Basis::Derived, source: "004:799", reading };
@@ -276,7 +276,7 @@ fn controller(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// All four controllers, and a message buffer that many cores read.
+/// Returns the rows on all four controllers, and on a message buffer that many cores read.
 fn all_controllers(chip: &Chip, family: Family) -> [Row; 3] {
     let alone = readers(chip, FAST, &[THREE_EACH[0]]);
     let more: Vec<u32> = THREE_EACH.into_iter().chain([3, 9, 27, 33]).collect();
@@ -294,7 +294,8 @@ fn all_controllers(chip: &Chip, family: Family) -> [Row; 3] {
     ]
 }
 
-/// Returns the nanoseconds that a line of the buffer of core 0 takes the farthest of `count` readers, all at once.
+/// Returns the nanoseconds of a read of a line of core 0's buffer by the farthest of `count` cores that read at the
+/// same time.
 fn buffer_readers(chip: &Chip, count: u32) -> f64 {
     let took = run(&bare(chip, FAST), (48 - count)..48, |core| async move {
         for line in 0..READER_LINES {
@@ -334,7 +335,7 @@ fn flush(chip: &Chip) -> Vec<Row> {
     let times = preset.times();
     let (band, source) = (Band::Within(10.0), "004:801");
     let family = Family { deck: "V8", unit: "", band, basis: Basis::Calibrated, source, reading: "" };
-    // By the formula of the source.
+    // Computed by the formula of the source.
     let derived = Family { basis: Basis::Derived, ..family }.reading("“300N+7,500”, N lines");
     let row = |family: Family, lines, title: Option<&str>, published| {
         let length = Quantity::lines(lines);
@@ -349,16 +350,16 @@ fn flush(chip: &Chip) -> Vec<Row> {
     ]
 }
 
-/// V12, as far as the chip file can hold it.
+/// V12 of the validation deck, as far as the chip file can contain it.
 pub const C6678: Experiment = Experiment {
     name: "c6678",
     about: "an interrupt and the shared memory of the C6678",
-    source: "OpenComRTOS on the C6678, 6th MARC symposium (2012), paper 10",
+    source: "OpenComRTOS on the C6678, MARC 2012, paper 10",
     instructions: "",
     rows: RowSource::Model(texas),
 };
 
-/// V19.
+/// V19 of the validation deck.
 pub(crate) const GREEN: Experiment = Experiment {
     name: "green500",
     about: "power of a node of Blue Gene/P at Linpack",
@@ -399,7 +400,7 @@ fn blue_gene(_: &Chip) -> Vec<Row> {
     let point = table.operating_point(chip.default_preset().clocks().core).expect("the table has its rate");
     let nodes = f64::from(chip.topology().tiles());
     let ours = model.chip(chip.topology().cores(), Load::Compute, point).watts() / nodes;
-    // Of a rack: 31.10 kW of 1,024 nodes.
+    // The figure of a rack: 31.10 kW for 1,024 nodes.
     let (band, source) = (Band::Within(5.0), "Green500, November 2007");
     let reading = "31.10 kW / 1,024 nodes";
     let family = Family { deck: "V19", unit: "W", band, basis: Basis::Derived, source, reading };

@@ -1,4 +1,4 @@
-//! Programs on the bare cores of the SCC, for the experiments; and interrupts from core to core, whose registers lie
+//! Programs on the bare cores of the SCC, for the experiments; and interrupts from core to core, whose registers are
 //! behind one port.
 
 use super::access::{STANDARD, preset};
@@ -12,12 +12,12 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// The SCC at a setting of its clocks, with nothing under way.
+/// Returns the SCC at a preset of its clocks, idle.
 pub fn bare(chip: &Chip, clocks: &str) -> BareChip {
     BareChip::new(chip, preset(chip, clocks)).expect("the chip file of the SCC has all that bare cores need")
 }
 
-/// Runs a program on the first `cores` cores; how long until the last one has ended.
+/// Runs a program on `cores` and returns the time until the last one ends.
 pub fn run<F: Future<Output = ()> + 'static>(
     bare: &BareChip,
     cores: impl IntoIterator<Item = u32>,
@@ -27,30 +27,30 @@ pub fn run<F: Future<Output = ()> + 'static>(
     took.unwrap_or_else(|deadlock| panic!("an experiment: {deadlock}"))
 }
 
-/// Bytes that differ from line to line.
+/// Returns bytes that differ from line to line.
 pub fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
-/// V10, the interrupts.
+/// V10 of the validation deck: the interrupts.
 pub(crate) const INTERRUPTS: Experiment = Experiment {
     name: "interrupts",
     about: "core cycles from the raising of an interrupt until cores have it, at 533/800/800",
-    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, figure 2",
+    source: "Asynchronous broadcast on the SCC, MARC 2012, paper 5, figure 2",
     instructions: "",
     rows: RowSource::Model(interrupts),
 };
 
-/// All cores, and those that a first instruction can name.
+/// Number of all cores, and of the cores that a first instruction can address.
 const CORES: u32 = 48;
 const FIRST_MASK: u32 = 32;
 
 /// Reaction of a core to an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reaction {
-    /// Reads and resets the registers of the controller, as figure 2a has it.
+    /// Reads and resets the registers of the controller, as in figure 2a.
     Registers,
-    /// Goes on without them, as figure 2b has it.
+    /// Continues without accessing them, as in figure 2b.
     Nothing,
 }
 
@@ -67,21 +67,20 @@ fn interrupts(chip: &Chip) -> Vec<Row> {
     let derived = Family { basis: Basis::Derived, ..family };
     let derived = derived.reading("as 1 target: “barely noticeable for less than 20 cores”");
     let mut rows = vec![row(family, 1, 2_000.0), row(derived, 20, 2_000.0), row(family, CORES, 6_000.0)];
-    rows.push(family.at("004:1114").row("48 targets against 1", 3.0, last(CORES) / last(1)));
+    rows.push(family.at("004:1114").row("48 targets / 1", 3.0, last(CORES) / last(1)));
     rows.extend(without_registers(chip, Family { basis: Basis::Predicted, source: "004:1110", ..family }));
     rows
 }
 
-/// Returns the rows on figure 2b: no core waits if none accesses the registers, and the remark on the little
-/// difference.
+/// Returns the rows on figure 2b: no core waits if none accesses the registers, and the remark on the small difference.
 fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
     let had = interrupt_latencies(chip, CORES, Reaction::Nothing);
     let (first, second) = had.split_at(FIRST_MASK as usize);
     let last = |had: &[f64]| had.iter().copied().fold(0.0, f64::max);
     let mean = |had: &[f64]| had.iter().sum::<f64>() / had.len() as f64;
     let shape = Family { band: Band::AtMost, ..family };
-    let later = shape.at("004:1112").reading("at most 1: “slightly more time for cores 32 to 47”");
-    let nearer = shape.at("004:1110-1112").reading("at most 1: “shorter for”, “cores closer to this router”");
+    let later = shape.at("004:1112").reading("≤ 1: “slightly more time for cores 32 to 47”");
+    let nearer = shape.at("004:1110-1112").reading("≤ 1: “shorter for”, “cores closer to this router”");
     let port = chip.interrupts().expect("the chip file of the SCC has a controller").tile;
     let hops = |core: u32| chip.topology().hops(chip.topology().tile_of(CoreId(core)), port);
     let extreme = |cores: std::ops::Range<u32>, is_far: bool| {
@@ -91,17 +90,17 @@ fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
     };
     vec![
         family.row("48 targets that avoid the registers", 2_000.0, last(&had)),
-        later.row("the same, cores 0 to 31 against 32 to 47, mean", 1.0, mean(first) / mean(second)),
+        later.row("the same, cores 0 to 31 / 32 to 47, mean", 1.0, mean(first) / mean(second)),
         nearer.row(
-            "the same, the core nearest to the controller against the farthest",
+            "the same, the core nearest to the controller / the farthest",
             1.0,
             extreme(0..FIRST_MASK, false) / extreme(0..FIRST_MASK, true),
         ),
     ]
 }
 
-/// Returns the time at which each of the first `targets` cores has the interrupt that core 0 raises for them and
-/// itself, in core cycles.
+/// Returns the times at which the first `targets` cores receive the interrupt that core 0 raises for them and itself,
+/// in core cycles.
 fn interrupt_latencies(chip: &Chip, targets: u32, reaction: Reaction) -> Vec<f64> {
     let bare = bare(chip, STANDARD);
     let had = Rc::new(RefCell::new(vec![0.0; targets as usize]));

@@ -1,7 +1,8 @@
-//! Worst-case bounds beside the worst that the model shows: the keynote's call for patterns of known worst case.
+//! Worst-case bounds beside the worst cases found on the model: the keynote's call for patterns with a known worst
+//! case.
 //!
-//! The keynote publishes no figure (004:129): the first column is the bound, and the model must not exceed it. How much
-//! of the bound is reached is its tightness.
+//! The keynote publishes no figure (004:129): the first column is the bound, which the model must not exceed. The
+//! tightness of a bound is the part of it that is reached.
 
 use super::access::{STANDARD, preset};
 use super::row::{Band, Basis, Family, Row};
@@ -13,7 +14,7 @@ use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::bound::mutex::MutexBounds;
 use isles_chip::bound::pattern::{CONTROL_LOOP, ParallelPattern, PatternSize};
 use isles_chip::bound::{
-    AccessBounds, Constants, DataIn, Interference, LinkOrder, Others, ProgramBounds, StaticProgram,
+    AccessBounds, Constants, DataIn, Interference, LinkOrder, Others, Platform, ProgramBounds, StaticProgram,
 };
 use isles_chip::kernel::exact::{Packet, arrivals};
 use isles_chip::kernel::{LinkTiming, Network, Train};
@@ -24,7 +25,7 @@ use isles_chip::topology::{CoreId, TileId};
 pub(crate) const BOUNDS: Experiment = Experiment {
     name: "bounds",
     about: "worst-case bounds beside the longest that a search finds on the model, at 533/800/800",
-    source: "Ungerer, keynote of the 6th MARC symposium (2012), which names no pattern and gives no figure",
+    source: "Ungerer, keynote of the MARC 2012, which names no pattern and gives no figure",
     instructions: "RCCE's",
     rows: RowSource::Runs(all_rows),
 };
@@ -32,7 +33,7 @@ pub(crate) const BOUNDS: Experiment = Experiment {
 /// Flits of a packet with a line.
 const FLITS: u64 = 3;
 
-/// Steps of a search of packets, and runs of a search of programs.
+/// Number of steps of a search over packets, and of runs of a search over programs.
 const STEPS: u32 = 4_000;
 const RUNS: u32 = 40;
 
@@ -51,7 +52,7 @@ fn bounds(chip: &Chip) -> Vec<Row> {
         unit: "us",
         band: Band::AtMost,
         basis: Basis::Derived,
-        source: "the bound of docs/chip/bounds.md",
+        source: "our bound",
         reading: "the sum of its terms",
     };
     let packets = Family { unit: "ns", ..family };
@@ -94,21 +95,21 @@ fn bounds(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// Over how much of the mesh a packet goes.
+/// Part of the mesh that a packet crosses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Link,
     Mesh,
 }
 
-/// One packet and 47 others, whose moments and ways are searched.
+/// Returns the row on one packet and 47 others, whose entry times and routes are searched.
 fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: LinkOrder) -> Row {
     let topology = chip.topology();
     let pace = chip.links().pace(preset(chip, STANDARD).clocks());
     let path = |from: u32, to: u32| -> Vec<usize> {
         topology.route(TileId(from), TileId(to)).map(|link| topology.link_id(link).0 as usize).collect()
     };
-    // From corner to corner, or the link that most routes cross.
+    // From corner to corner, or over the link that most routes cross.
     let own = if reach == Reach::Link { path(2, 3) } else { path(0, 23) };
     let tiles = u64::from(topology.tiles());
     let mut random = Xorshift::new(SEED);
@@ -119,11 +120,11 @@ fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: Lin
         }
     };
     let subject = Packet { from: Picoseconds(MOMENTS / 2), path: own.clone(), flits: FLITS };
-    // All together to begin with; the subject comes last.
+    // All packets enter together at first; the subject comes last.
     let mut packets = vec![subject; topology.cores() as usize];
     let links = topology.link_slots() as usize;
-    let took = |packets: &[Packet]| took(order, (links, pace), packets);
-    let mut worst = took(&packets);
+    let last_packet = |packets: &[Packet]| last_packet_time(order, links, pace, packets);
+    let mut worst = last_packet(&packets);
     for _ in 0..STEPS {
         let at = random.below(u64::from(topology.cores()) - 1) as usize;
         let before = packets[at].clone();
@@ -134,7 +135,7 @@ fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: Lin
                 packets[at].from = Picoseconds((before.from.0 + random.below(30_000)).saturating_sub(15_000))
             }
         }
-        match took(&packets) {
+        match last_packet(&packets) {
             later if later >= worst => worst = later,
             _ => packets[at] = before,
         }
@@ -145,11 +146,11 @@ fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: Lin
     family.row(title, bound.nanoseconds(), worst.nanoseconds())
 }
 
-/// The moments at which packets may enter: as long as all of them hold a link.
+/// Range of the times at which packets may enter: the time for which all of them hold a link.
 const MOMENTS: u64 = 48 * 15_000;
 
 /// Returns the time that the last packet takes.
-fn took(order: LinkOrder, (links, pace): (usize, LinkTiming), packets: &[Packet]) -> Picoseconds {
+fn last_packet_time(order: LinkOrder, links: usize, pace: LinkTiming, packets: &[Packet]) -> Picoseconds {
     let last = packets.len() - 1;
     if order == LinkOrder::Arrival {
         return arrivals(links, pace, packets)[last] - packets[last].from;
@@ -168,20 +169,24 @@ fn took(order: LinkOrder, (links, pace): (usize, LinkTiming), packets: &[Packet]
     pace.alone(packets[last].path.len(), FLITS) + wait
 }
 
-/// A read of core 0's buffer by core 46 beside 47 cores that do anything.
+/// Returns the row on a read of core 0's buffer by core 46 while the other 47 cores make arbitrary accesses.
 fn read_row(chip: &Chip, family: Family) -> Row {
     let (reader, owner) = (CoreId(46), CoreId(0));
     let mut interference = Interference::none(chip).expect("the SCC has few cores");
     interference.add_read(reader, owner);
     let others = (0..chip.topology().cores()).map(CoreId).filter(|core| *core != reader);
     others.for_each(|core| interference.add_unrestricted(core));
-    let at = (chip, preset(chip, STANDARD), Constants::AsWritten);
-    let bounds = AccessBounds::new(at, interference, (LinkOrder::Reserved, DataIn::FirstCache));
+    let bounds = AccessBounds::new(platform(chip), interference, LinkOrder::Reserved, DataIn::FirstCache);
     let bound = bounds.expect("the file of the SCC has all costs").read(reader, owner).total();
     let subject = Subject::Read { core: reader.0, of: owner.0 };
     let seen = model(chip, Others::Anything, 0).worst(subject, RUNS, SEED);
     let seen = seen.expect("the SCC has bare cores");
     family.row("a read over 8 hops, others do anything", micro(bound), micro(seen))
+}
+
+/// The standard preset of `chip`, with its constants as they are written.
+fn platform(chip: &Chip) -> Platform<'_> {
+    Platform { chip, preset: preset(chip, STANDARD), constants: Constants::AsWritten }
 }
 
 fn model(chip: &Chip, others: Others, warm_lines: u64) -> BareRuns<'_> {
@@ -209,8 +214,9 @@ fn pattern_row(
     family.row(title, micro(bound), micro(seen.expect("the SCC has bare cores")))
 }
 
-/// Returns the rows on the application control-loop beside the bound of its order. By the protocol `sections`, which
-/// takes no lock, it must not exceed it; by `ring`, which takes a test-and-set register, there is no bound.
+/// Returns the rows on the application control-loop beside the bound of its order. With the protocol `sections`, which
+/// uses no lock, the time must not exceed the bound; with `ring`, which uses a test-and-set register, there is no
+/// bound.
 fn control_loops(chip: &Chip) -> Result<Vec<Row>, Failure> {
     let size = PatternSize { participants: CONTROL_LOOP, bytes: 32, work: 0, items: 10 };
     let program = ParallelPattern::ControlLoop.program(size, 32);
@@ -220,7 +226,7 @@ fn control_loops(chip: &Chip) -> Result<Vec<Row>, Failure> {
         unit: "us",
         band: Band::AtMost,
         basis: Basis::Derived,
-        source: "the bound of docs/chip/bounds.md",
+        source: "our bound",
         reading: "the bound of its order on bare cores",
     };
     let row = |family: Family, protocol: &str, bound: f64| -> Result<Row, Failure> {
@@ -236,23 +242,23 @@ fn control_loops(chip: &Chip) -> Result<Vec<Row>, Failure> {
 }
 
 fn bound_of(chip: &Chip, program: &StaticProgram, data: DataIn, others: Others) -> Picoseconds {
-    let at = (chip, preset(chip, STANDARD), Constants::AsWritten);
-    let bounds = ProgramBounds::new(at, program, LibraryCosts::RCCE, (others, LinkOrder::Reserved, data));
+    let (platform, order) = (platform(chip), LinkOrder::Reserved);
+    let bounds = ProgramBounds::new(platform, program, LibraryCosts::RCCE, others, order, data);
     bounds.and_then(|bounds| bounds.longest(program)).expect("patterns have bounds").total()
 }
 
 fn lock_row(chip: &Chip, family: Family, participants: u32) -> Row {
     let hold = 1_000;
-    let at = (chip, preset(chip, STANDARD), Constants::AsWritten);
-    let who = (participants, LibraryCosts::RCCE);
-    let bounds = MutexBounds::new(at, who, (Others::Idle, LinkOrder::Reserved)).expect("the SCC has bounds");
+    let (platform, order) = (platform(chip), LinkOrder::Reserved);
+    let bounds = MutexBounds::new(platform, participants, LibraryCosts::RCCE, Others::Idle, order);
+    let bounds = bounds.expect("the SCC has bounds");
     let subject = Subject::Lock { participants, hold };
     let seen = model(chip, Others::Idle, 0).worst(subject, RUNS, SEED).expect("the SCC has bare cores");
     let title = format!("waiting for a lock by tickets, {participants} cores");
     family.row(title, micro(bounds.wait(hold).total()), micro(seen))
 }
 
-/// The invented mesh with 64 tiles, as many cores as the projects of the keynote aimed at.
+/// Returns an invented mesh of 64 tiles, which has the number of cores that the keynote's projects aimed at.
 fn mesh_of_64() -> Chip {
     let text = include_str!("../../../../chips/mesh.toml");
     let larger = [
@@ -281,20 +287,17 @@ fn speed_ups(chip: &Chip) -> Vec<Row> {
         let size = PatternSize { participants, bytes: 256, work: 20_000_000, items: 1 };
         let program = pattern.program(size, chip.caches().line.0 as usize);
         let data = DataIn::of_bytes(chip, pattern.data_bytes(size));
-        let at = (chip, chip.default_preset(), Constants::AsWritten);
-        let order = (Others::Idle, LinkOrder::Reserved, data);
-        let bounds =
-            ProgramBounds::new(at, &program, LibraryCosts::RCCE, order).expect("patterns have bounds");
+        let platform = Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten };
+        let (others, order) = (Others::Idle, LinkOrder::Reserved);
+        let bounds = ProgramBounds::new(platform, &program, LibraryCosts::RCCE, others, order, data);
+        let bounds = bounds.expect("patterns have bounds");
         let time = bounds.longest(&program).expect("patterns end").total().nanoseconds();
         let megahertz = chip.default_preset().clocks().core.megahertz();
         pattern.all_work(size) as f64 * 1e3 / megahertz / time
     };
     let row = |chip: &Chip, name: &str, pattern: ParallelPattern, participants: u32| {
         let cores = if participants == 1 { "core" } else { "cores" };
-        let title = format!(
-            "worst-case speed-up, {} of 20 million cycles, {participants} {cores} of {name}",
-            pattern.name()
-        );
+        let title = format!("worst-case speed-up, {}, {participants} {cores} of {name}", pattern.name());
         family.row(title, 0.0, speed_up(chip, pattern, participants))
     };
     let mut rows = Vec::new();

@@ -1,5 +1,5 @@
-//! Broadcasts and reductions among all cores, against the forms that they replaced and against what was measured; and
-//! broadcasts of the lengths and with the trees that somebody asks for.
+//! Broadcasts and reductions among all cores, compared with the forms that they replaced and with measurements; and
+//! requested broadcasts with other lengths and trees.
 //!
 //! Requested broadcasts become rows without a published figure.
 
@@ -20,13 +20,13 @@ use isles_chip::bare::relay::{Plan, Relay};
 use isles_chip::bare::{BareChip, LINE_BYTES};
 use isles_chip::topology::CoreId;
 
-/// All cores.
+/// Number of all cores.
 pub const CORES: u32 = 48;
 
-/// The line where a reduction keeps what it receives.
+/// First line of memory where a reduction stores received data.
 const SCRATCH: u64 = 1 << 10;
 
-/// V5.
+/// V5 of the validation deck.
 pub(crate) const GAINS: Experiment = Experiment {
     name: "collectives",
     about: "broadcast and reduction among 48 cores against serial forms, and by number of cores, at 533/800/800",
@@ -36,21 +36,21 @@ pub(crate) const GAINS: Experiment = Experiment {
     rows: RowSource::Model(gains),
 };
 
-/// V9.
+/// V9 of the validation deck.
 pub const BROADCAST: Experiment = Experiment {
     name: "broadcast",
     about: "one broadcast among 48 cores until all have it in memory, k = 47, at 533/800/800",
-    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5",
+    source: "Asynchronous broadcast on the SCC, MARC 2012, paper 5",
     instructions: "the copy of iRCCE, as the source says, and the calls of RCCE, chosen with the first\n\
                    row of each form in view; where a row says so, the calls of iRCCE",
     rows: RowSource::Model(broadcast),
 };
 
-/// V10, the throughput.
+/// V10 of the validation deck: the throughput.
 pub(crate) const THROUGHPUT: Experiment = Experiment {
     name: "throughput",
     about: "bytes broadcast a second, messages of 4 KiB again and again, asynchronous, by children and sources",
-    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, figure 3",
+    source: "Asynchronous broadcast on the SCC, MARC 2012, paper 5, figure 3",
     instructions: "the copy of iRCCE and the calls of RCCE, as for `broadcast`; behind an interrupt a switch of\n\
                    6,400 cycles (004:2347), but where a row says so",
     rows: RowSource::Model(throughput),
@@ -91,7 +91,7 @@ fn broadcast_on(bare: &BareChip, algorithm: Algorithm, library: LibraryCosts, li
     took.nanoseconds() / 1e3
 }
 
-/// Microseconds of one asynchronous broadcast of each source.
+/// Returns the microseconds of one asynchronous broadcast of each source.
 fn relayed(chip: &Chip, library: LibraryCosts, plan: Plan) -> f64 {
     let bare = bare(chip, STANDARD);
     for source in 0..plan.sources {
@@ -117,17 +117,17 @@ fn broadcast(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// Cycles that a switch of context takes on the Linux of this chip at least (004:2347). An interrupt reaches a program
-/// behind one, as a signal (004:1135).
+/// Minimum number of cycles of a context switch on the Linux of this chip (004:2347). An interrupt reaches a program
+/// after such a switch, as a signal (004:1135).
 const SWITCH: u64 = 6_400;
 
-/// One message of one source to all cores.
+/// One message from one source to all cores.
 const ONCE: Plan = Plan { sources: 1, lines: 1, times: 1, fanout: CORES - 1, signal: 0 };
 
-/// Lengths in lines, and the microseconds that were measured of the asynchronous form.
+/// Lengths in lines, and the measured microseconds of the asynchronous form.
 const ASYNCHRONOUS: [(u32, f64); 4] = [(1, 40.2), (32, 75.5), (64, 118.0), (128, 196.7)];
 
-/// The asynchronous form with the price of a switch that was measured elsewhere.
+/// Returns the rows of the asynchronous form with the cost of a context switch that was measured elsewhere.
 fn with_a_switch(chip: &Chip) -> Vec<Row> {
     let (band, basis) = (Band::Within(15.0), Basis::Predicted);
     let family = Family { deck: "", unit: "µs", band, basis, source: "004:1229", reading: "" };
@@ -147,20 +147,20 @@ fn latency_remarks(rows: &[Row]) -> Vec<Row> {
     let comparable = Family { deck: "", unit: "", band, basis, source: "004:1241", reading: "" };
     let comparable = comparable.reading("1: “very similar latencies”");
     let ratio = |(one, other): (&Row, &Row)| {
-        let title = one.figure.replace("OC-Bcast", "asynchronous against OC-Bcast");
+        let title = one.figure.replace("OC-Bcast", "asynchronous / OC-Bcast");
         comparable.row(title, 1.0, other.ours / one.ours)
     };
     let mut remarks: Vec<Row> = one.iter().zip(other).map(ratio).collect();
     let growth = |rows: &[Row]| rows[rows.len() - 1].ours - rows[0].ours;
     let faster = Family { band: Band::AtMost, ..comparable.at("004:1243") };
-    let faster = faster
-        .reading("at most 1: the asynchronous one “increases faster as a function of the message size”");
-    let title = "growth from 1 to 128 lines, OC-Bcast against asynchronous";
+    let faster =
+        faster.reading("≤ 1: the asynchronous one “increases faster as a function of the message size”");
+    let title = "growth from 1 to 128 lines, OC-Bcast / asynchronous";
     remarks.push(faster.row(title, 1.0, growth(one) / growth(other)));
     remarks
 }
 
-/// The forms that have no number of children, and their names.
+/// The forms without a number of children, and their names.
 const OTHERS: [(&str, Algorithm); 5] = [
     ("serial sends", Algorithm::SerialSend),
     ("naive put", Algorithm::NaivePut),
@@ -169,7 +169,7 @@ const OTHERS: [(&str, Algorithm); 5] = [
     ("scatter-allgather", Algorithm::ScatterAllGather),
 ];
 
-/// Family of the figures that nobody has published.
+/// Family of the figures that are not published.
 const ALONE: Family = Family {
     deck: "",
     unit: "µs",
@@ -207,8 +207,8 @@ pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
 fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) -> Vec<Row> {
     let (band, source) = (Band::Within(15.0), "004:1228");
     let predicted = Family { deck, unit: "µs", band, basis: Basis::Predicted, source, reading: "" };
-    // Chosen with the first five in view: that flags are cleared, and by whose instructions, by the first of each form;
-    // that who has no children fetches straight into memory, by the others.
+    // Chosen with the first five in view. The first of each form decided that flags are cleared, and with which
+    // library's instructions; the others decided that a core without children fetches straight into memory.
     let chosen = Family { basis: Basis::Calibrated, ..predicted };
     let tree = Algorithm::Tree { fanout: CORES - 1 };
     let mut rows = Vec::new();
@@ -233,8 +233,8 @@ fn gains(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// The factors of all lengths, because the source does not say which one it measured; `library` is that of the new
-/// forms.
+/// Returns the factors for all lengths, because the source does not say which one it measured; `library` is that of the
+/// new forms.
 fn gained(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, basis: Basis) -> Vec<Row> {
     let family = Family { deck, unit: "", band: Band::Within(25.0), basis, source: "002:45", reading: "" };
     let mut rows = Vec::new();
@@ -270,10 +270,10 @@ fn reduction(chip: &Chip, is_serial: bool, library: LibraryCosts, lines: u32) ->
     took.nanoseconds() / 1e3
 }
 
-/// Lines of a message of figure 3, which each source broadcasts again and again.
+/// Lines of a message of figure 3, which each source broadcasts repeatedly.
 const MESSAGE_LINES: u32 = 128;
 
-/// Numbers of sources, and how often each broadcasts: so often that the beginning and the end weigh little.
+/// Numbers of sources, and the number of broadcasts of each, enough for the start and the end to have little weight.
 const SOURCES: [(u32, u32); 3] = [(1, 8), (5, 3), (CORES, 1)];
 
 /// Children of a node of the tree.
@@ -309,23 +309,21 @@ fn throughput_remarks(rates: &[Vec<f64>]) -> Vec<Row> {
     let [one, five, all] = rates else { unreachable!("there are three numbers of sources") };
     let (band, basis) = (Band::AtMost, Basis::Predicted);
     let shape = Family { deck: "", unit: "", band, basis, source: "004:1247", reading: "" };
-    let falls = shape.reading("at most 1: “the throughput decreases as k increases”");
-    let more =
-        shape.at("004:1256").reading("at most 1: “With more than one source, the throughput increases”");
-    let rises = shape.at("004:1260").reading("at most 1: “the trend is opposite to the single-source case”");
-    let each =
-        shape.at("004:1260").reading("at most 1: “each increase by 1 evidently increases the throughput”");
+    let falls = shape.reading("≤ 1: “the throughput decreases as k increases”");
+    let more = shape.at("004:1256").reading("≤ 1: “With more than one source, the throughput increases”");
+    let rises = shape.at("004:1260").reading("≤ 1: “the trend is opposite to the single-source case”");
+    let each = shape.at("004:1260").reading("≤ 1: “each increase by 1 evidently increases the throughput”");
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let (last, seven) = (FANOUTS.len() - 1, 3);
     let largest = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(0.0, f64::max);
     let growth = largest(&mut one.windows(2).map(|pair| pair[1] / pair[0]));
     let mut rows = vec![
-        falls.row("1 source, k = 47 against k = 2", 1.0, one[last] / one[0]),
+        falls.row("1 source, k = 47 / k = 2", 1.0, one[last] / one[0]),
         falls.row("1 source, largest growth from one k to the next", 1.0, growth),
     ];
     for (name, rates) in [("5 sources", five), ("48 sources", all)] {
-        rows.push(more.row(format!("1 source against {name}, mean"), 1.0, mean(one) / mean(rates)));
-        rows.push(rises.row(format!("{name}, k = 2 against k = 7"), 1.0, rates[0] / rates[seven]));
+        rows.push(more.row(format!("1 source / {name}, mean"), 1.0, mean(one) / mean(rates)));
+        rows.push(rises.row(format!("{name}, k = 2 / k = 7"), 1.0, rates[0] / rates[seven]));
         rows.push(each.row(
             format!("{name}, largest fall from one k to the next, up to 7"),
             1.0,
@@ -334,7 +332,7 @@ fn throughput_remarks(rates: &[Vec<f64>]) -> Vec<Row> {
     }
     let comparable = Family { band: Band::Within(15.0), ..shape }.at("004:1258");
     let comparable = comparable.reading("1: “from 5 and 48 sources is not significant”");
-    rows.push(comparable.row("48 sources against 5, mean", 1.0, mean(all) / mean(five)));
+    rows.push(comparable.row("48 sources / 5, mean", 1.0, mean(all) / mean(five)));
     let share = Family { unit: "%", band: Band::Within(15.0), ..shape }.at("004:1258");
     for (name, rates) in [("5 sources", five), ("48 sources", all)] {
         let most = largest(&mut rates.iter().copied());
@@ -343,10 +341,10 @@ fn throughput_remarks(rates: &[Vec<f64>]) -> Vec<Row> {
     rows
 }
 
-/// Lines of a message at most: half of a second cache.
+/// Maximum number of lines of a message: half of a second-level cache.
 const LINES_MAX: u32 = 4096;
 
-/// The arguments of `isles repro` that ask for more broadcasts.
+/// The arguments of `isles repro` that request more broadcasts.
 #[derive(Args)]
 pub struct RequestArguments {
     /// For `broadcast`: more lengths in lines of 32 bytes, separated by commas, such as 4,16; for every form
@@ -367,7 +365,7 @@ impl RequestArguments {
     /// Returns the broadcasts requested for the experiments `names`, or `None` if no option requests any.
     ///
     /// # Errors
-    /// A number that is not allowed, or an option that has no meaning without another one or without the experiment.
+    /// A number is not allowed, or an option has no meaning without another one or without the experiment.
     pub fn read(&self, names: &[String]) -> Result<Option<Request>, Failure> {
         let most = CORES - 1;
         let children = self.children.as_deref();
@@ -390,7 +388,7 @@ impl RequestArguments {
 }
 
 impl Request {
-    /// The rows, length by length.
+    /// Returns the rows, length by length.
     pub fn rows(&self, chip: &Chip) -> Vec<Row> {
         self.lines.iter().flat_map(|lines| asked(chip, *lines, &self.children)).collect()
     }

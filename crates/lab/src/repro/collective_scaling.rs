@@ -1,11 +1,11 @@
-//! The collectives of the interconnect evaluation in its own set-up, and how they scale with the number of cores.
+//! The collectives of the interconnect evaluation in its own set-up, and their scaling with the number of cores.
 //!
-//! The slides switch the second cache off and do not time the copy from memory into a buffer (002:171-175), so here
-//! data begins and ends in message buffers, and nothing but single accesses is charged: the times of lines were
-//! measured with the source's own copy. Whether the form that 22 and 6.4 times are against is the naive one that the
-//! slides draw, they do not say. Up to half a buffer no core looks for a flag. Longer messages are pipelined
-//! (002:175): the next piece goes into one half of a buffer while the other half is fetched, and flags say which piece
-//! is there and which was fetched. How large the slides' pieces are they do not say.
+//! The slides switch the second-level cache off and do not time the copy from memory into a buffer (002:171-175). Here,
+//! data therefore begins and ends in message buffers, and only single accesses are charged, because the times of lines
+//! were measured with the source's own copy. The slides do not say if the factors 22 and 6.4 are relative to the naive
+//! form that they draw. Up to half a buffer, no core polls a flag. Longer messages are pipelined (002:175): the next
+//! piece goes into one half of a buffer while the other half is fetched, and flags tell which piece is ready and which
+//! was fetched. The slides do not give the size of their pieces.
 
 use super::access::STANDARD;
 use super::bare::{bare, run};
@@ -16,40 +16,40 @@ use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::bare::{BareCore, LINE_BYTES};
 use isles_chip::topology::CoreId;
 
-/// All cores.
+/// Number of all cores.
 const CORES: u32 = 48;
 
 /// Numbers of cores over which the slides show both collectives.
 const SCALE: [u32; 7] = [2, 4, 8, 16, 24, 32, CORES];
 
-/// Lines of a message: short, and the most that half a buffer holds.
+/// Lines of a message: two short ones, and the largest that half a buffer holds.
 const LENGTHS: [u32; 3] = [1, 8, PIECE];
 
 /// Lines of messages that are pipelined, twice and four times a buffer.
 const PIPELINED: [u32; 2] = [512, 1024];
 
-/// Lines of a piece, of which a buffer holds two beside what its core has made.
+/// Lines of a piece; a buffer holds two pieces beside the core's own result.
 const PIECE: u32 = 64;
 
-/// The line for a flag of the core of number 0; those of the others follow.
+/// The line for a flag of core 0; those of the others follow.
 const FLAGS: u32 = 192;
 
-/// The line for flags of the one core that a core fetches from.
+/// The line for flags of the core from which a core fetches.
 const FLAG_OF_SOURCE: u32 = FLAGS + CORES;
 
-/// Cycles of a look for a flag.
+/// Cycles of one poll of a flag.
 const LOOK_CYCLES: u64 = LibraryCosts::BARE.look;
 
-/// The length of the rows over the number of cores.
+/// Message length of the rows over the number of cores, in lines.
 const SCALED: u32 = 64;
 
-/// Lines of a buffer from which on a core keeps what it has made.
+/// First line of a buffer where a core stores its own result.
 const OWN: u32 = 128;
 
-/// Cycles of adding a line of eight words, with loads and stores in the first cache: as the reductions have it.
+/// Cycles to add a line of eight words, with loads and stores in the first-level cache, as in the reductions.
 const ADD_CYCLES: u64 = 48;
 
-/// A collective of `lines` lines among `cores` cores, at one core.
+/// A collective of `lines` lines among `cores` cores, as one core executes it.
 #[derive(Clone, Copy)]
 struct Collective {
     cores: u32,
@@ -61,7 +61,7 @@ impl Collective {
         (1..self.cores).map(CoreId)
     }
 
-    /// The root writes into the buffer of one after the other.
+    /// The root writes into the buffers one after the other.
     async fn naive_put(self, core: BareCore) {
         if core.id().0 == 0 {
             for other in self.others() {
@@ -72,7 +72,7 @@ impl Collective {
         }
     }
 
-    /// All fetch from the buffer of the root into their own.
+    /// All cores fetch from the buffer of the root into their own.
     async fn parallel_get(self, core: BareCore) {
         if core.id().0 > 0 {
             for line in 0..self.lines {
@@ -82,7 +82,7 @@ impl Collective {
         }
     }
 
-    /// The root fetches from one after the other and adds.
+    /// The root fetches from one core after the other and adds.
     async fn naive_reduce(self, core: BareCore) {
         if core.id().0 == 0 {
             for other in self.others() {
@@ -91,8 +91,9 @@ impl Collective {
         }
     }
 
-    /// In step *k* each core whose number has no bit below *k* and not bit *k* adds what the core 2^*k* further has.
-    /// The other's sum is taken as there by then: all begin a step at the same time, and a step of all takes as long.
+    /// In step *k*, each core whose number has bit *k* and all lower bits clear adds the sum of the core with the
+    /// number 2^*k* higher. That sum is assumed to be ready: all cores begin a step at the same time, and a step takes
+    /// the same time on all.
     async fn logarithmic(self, core: BareCore) {
         let me = core.id().0;
         for bit in 0..self.cores.next_power_of_two().trailing_zeros() {
@@ -112,7 +113,7 @@ impl Collective {
     }
 }
 
-/// The same forms for messages that do not fit: in pieces, with flags between the core that has one and its reader.
+/// The same forms for messages that do not fit: in pieces, with flags between the owner of a piece and its reader.
 impl Collective {
     /// Returns the numbers of the pieces, from 1, as in flags.
     fn pieces(self) -> impl Iterator<Item = u8> {
@@ -129,7 +130,7 @@ impl Collective {
         core.write_line(to, flag, [piece; LINE_BYTES]).await;
     }
 
-    /// Waits until `piece` or a later one was said; 0 needs no word.
+    /// Waits until the flag is `piece` or a later one; 0 needs no wait.
     async fn wait_flag(core: &BareCore, flag: u32, piece: u8) {
         if piece > 0 {
             core.wait_line(flag, LOOK_CYCLES, |said| said[0] >= piece).await;
@@ -192,7 +193,7 @@ impl Collective {
         }
     }
 
-    /// As `logarithmic`, where each piece goes up the tree behind the one before it.
+    /// Like `logarithmic`, but each piece goes up the tree behind the previous one.
     async fn logarithmic_of_pieces(self, core: BareCore) {
         let me = core.id().0;
         for piece in self.pieces() {
@@ -209,7 +210,7 @@ impl Collective {
         }
     }
 
-    /// Tells `to` that a piece is there, which replaces the one before the last.
+    /// Signals to `to` that a piece is ready, which replaces the one before the last.
     async fn signal_piece(core: &BareCore, to: CoreId, piece: u8) {
         Self::wait_flag(core, FLAG_OF_SOURCE, piece.saturating_sub(2)).await;
         Self::set_flag(core, to, FLAGS + core.id().0, piece).await;
@@ -226,7 +227,7 @@ impl Collective {
     }
 }
 
-/// One of the forms.
+/// Form of a collective.
 #[derive(Clone, Copy)]
 enum Form {
     NaivePut,
@@ -235,7 +236,7 @@ enum Form {
     Logarithmic,
 }
 
-/// Microseconds of a form.
+/// Returns the microseconds of a form.
 fn took(chip: &Chip, form: Form, collective: Collective) -> f64 {
     let bare = bare(chip, STANDARD);
     let took = run(&bare, 0..collective.cores, |core| async move {
@@ -257,7 +258,7 @@ fn took(chip: &Chip, form: Form, collective: Collective) -> f64 {
     took.nanoseconds() / 1e3
 }
 
-/// The rows: both factors in the slides' set-up, then both collectives over the number of cores.
+/// Returns the rows: both factors in the slides' set-up, then both collectives over the number of cores.
 pub fn rows(chip: &Chip) -> Vec<Row> {
     let factor = Family {
         deck: "",
@@ -275,12 +276,11 @@ pub fn rows(chip: &Chip) -> Vec<Row> {
         for lines in LENGTHS.into_iter().chain(PIPELINED) {
             let all = Collective { cores: CORES, lines };
             let how = if lines > PIECE { "as the slides, pipelined" } else { "as the slides" };
-            let title =
-                Title::from(name).over(Quantity::lines(lines)).and(format!("{how}, against the naive one"));
+            let title = Title::from(name).over(Quantity::lines(lines)).and(format!("{how} / naive"));
             rows.push(factor.at(source).row(title, published, took(chip, old, all) / took(chip, new, all)));
         }
     }
-    // "Network contention doesn't seem to hurt": read as the time of two cores, within a quarter.
+    // "Network contention doesn't seem to hurt" is read as the time of two cores, within a quarter.
     let derived = Family { basis: Basis::Derived, ..factor };
     let (flat, by_log) = (derived.at("002:306"), derived.at("002:359"));
     let flat = flat.reading("1: “contention doesn't seem to hurt broadcast performance”");
@@ -292,14 +292,14 @@ pub fn rows(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// Changes of the constants that decide how much readers of one buffer hinder each other, and how the row says them.
+/// Titles of rows, and changes of the constants that determine the interference of readers of one buffer.
 const CONTENTION: [(&str, &str); 3] = [
     ("links that recover at once", "links.recovery=0"),
     ("links that recover for 6 cycles", "links.recovery=6"),
     ("a port for 48 readers", "buffer.readers_free=48"),
 ];
 
-/// The broadcast as the slides have it if its readers hindered each other less: which constant the factor depends on.
+/// Returns the slides' broadcast with less interference of its readers, to show on which constant the factor depends.
 fn without_contention(chip: &Chip, factor: Family, flat: Family) -> Vec<Row> {
     let mut rows = Vec::new();
     for (what, change) in CONTENTION {
@@ -308,21 +308,13 @@ fn without_contention(chip: &Chip, factor: Family, flat: Family) -> Vec<Row> {
         let get = |cores| took(&freed, Form::ParallelGet, Collective { cores, lines: SCALED });
         let put = took(&freed, Form::NaivePut, Collective { cores: CORES, lines: SCALED });
         let title = |text: &str| Title::from("broadcast").over(Quantity::lines(SCALED)).and(text.to_owned());
-        rows.push(factor.row(
-            title(&format!("as the slides, {what}, against the naive one")),
-            22.0,
-            put / get(CORES),
-        ));
-        rows.push(flat.row(
-            title(&format!("{CORES} cores against 2, {what}")),
-            1.0,
-            get(CORES) / get(SCALE[0]),
-        ));
+        rows.push(factor.row(title(&format!("as the slides, {what} / naive")), 22.0, put / get(CORES)));
+        rows.push(flat.row(title(&format!("{CORES} cores / 2, {what}")), 1.0, get(CORES) / get(SCALE[0])));
     }
     rows
 }
 
-/// Times against that of two cores.
+/// Returns the times relative to that of two cores.
 fn over_cores(
     chip: &Chip,
     family: Family,

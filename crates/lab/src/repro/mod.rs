@@ -1,8 +1,8 @@
 //! `isles repro`: published experiments on the modelled chip, figure by figure.
 //!
-//! An experiment is a name and a function that gives rows; each row holds what was published and what the model says.
-//! The published figures stand in the experiments and are read by no chip file, so the model cannot agree with
-//! itself. Nothing here asserts that a row is in its band: one that is not stays, and says so.
+//! An experiment is a name and a function that returns rows; each row has the published figure and the model's. The
+//! published figures are in the experiments, and no chip file reads them, so the model cannot agree with itself.
+//! Nothing here asserts that a row is in its band: a row that is outside remains, and its verdict says so.
 
 mod access;
 mod bare;
@@ -61,7 +61,7 @@ pub struct ReproArguments {
 pub struct Experiment {
     /// Its name on the command line.
     name: &'static str,
-    /// Description in one line.
+    /// One-line description.
     about: &'static str,
     /// Publication of its figures.
     source: &'static str,
@@ -75,7 +75,7 @@ pub struct Experiment {
 enum RowSource {
     /// Computed from the chip file and programs on bare cores.
     Model(fn(&Chip) -> Vec<Row>),
-    /// Computed from runs of Isles on the modelled chip: only if it is asked for by name, because it may take minutes
+    /// Computed from runs of Isles on the modelled chip: only if it is requested by name, because it may take minutes
     /// and changes with the runtime.
     Runs(fn() -> Result<Vec<Row>, Failure>),
 }
@@ -94,7 +94,7 @@ impl Experiment {
     }
 }
 
-/// All experiments, in the order of the page.
+/// All experiments, in the order of the documentation page.
 const EXPERIMENTS: &[Experiment] = &[
     access::LINES,
     access::BANDWIDTH,
@@ -147,7 +147,7 @@ pub struct ExperimentOutcome {
 /// Function that formats the rows.
 type Format = fn(&[ExperimentOutcome]) -> String;
 
-/// Carries it out.
+/// Executes the command.
 pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     if arguments.list {
         return console::print(list()).map_err(Failure::stdout);
@@ -184,7 +184,8 @@ fn ending(is_strict: bool, missed: usize) -> Result<(), Failure> {
     }
 }
 
-/// The experiments of these names in their order, each once; of no name, all that are not only by name.
+/// Returns the experiments with these names in their order, each once; without names, all experiments that need not be
+/// requested by name.
 fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     if names.is_empty() {
         return Ok(EXPERIMENTS.iter().filter(|experiment| !experiment.is_by_name()).collect());
@@ -205,7 +206,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     Err(Failure::Usage(format!("the {are} {}; allowed: {}", unknown.join(", "), known.join(", "))))
 }
 
-/// A line on the experiments that no name chose and that therefore did not run.
+/// Returns a line on the experiments that did not run because they were not named.
 fn left_out(names: &[String]) -> Option<String> {
     let by_name: Vec<&str> = EXPERIMENTS
         .iter()
@@ -234,7 +235,7 @@ impl RowFiles {
     }
 }
 
-/// Checks all files that are asked for.
+/// Checks all requested files.
 fn files(arguments: &ReproArguments) -> Result<RowFiles, Failure> {
     let wanted: [(&str, &Option<String>, Format); 3] = [
         ("--csv", &arguments.csv, row::csv),

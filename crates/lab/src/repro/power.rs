@@ -1,4 +1,4 @@
-//! Powers of the chip by its clock.
+//! Power of the chip by its clock.
 
 use super::quantity::{Quantity, Title};
 use super::row::{Band, Basis, Family, Row};
@@ -9,25 +9,25 @@ use isles_chip::Chip;
 use isles_chip::energy::{Load, OperatingPoint, PowerModel};
 use isles_chip::quantity::{Microvolts, Rate};
 
-/// V16.
+/// V16 of the validation deck.
 pub(crate) const MANYMAN: Experiment = Experiment {
     name: "power",
     about: "the chip's power by clock and load, model `manyman`",
-    source: "van der Woning and Bakker (ManyMan), 6th MARC symposium (2012), paper 8; the bound is that of Cichowski's fit",
+    source: "van der Woning and Bakker (ManyMan), MARC 2012, paper 8; the bound is that of Cichowski's fit",
     instructions: "",
     rows: RowSource::Model(manyman),
 };
 
-/// V17.
+/// V17 of the validation deck.
 pub(crate) const CICHOWSKI: Experiment = Experiment {
     name: "power-preset",
     about: "the chip's power by clock, model `cichowski`, from the published coefficients",
-    source: "Cichowski et al., 6th MARC symposium (2012), paper 9",
+    source: "Cichowski et al., MARC 2012, paper 9",
     instructions: "",
     rows: RowSource::Model(cichowski),
 };
 
-/// V18.
+/// V18 of the validation deck.
 pub const MESH: Experiment = Experiment {
     name: "power-mesh",
     about: "power of all routers of the mesh at full load",
@@ -59,7 +59,7 @@ fn manyman(chip: &Chip) -> Vec<Row> {
     };
     let mut rows: Vec<Row> = measured.iter().map(row).collect();
     let mean = rows.iter().filter_map(Row::error).map(f64::abs).sum::<f64>() / rows.len() as f64;
-    // 5.58 % (004:1886) is of another model and other powers.
+    // The 5.58 % (004:1886) belong to another model and other powers.
     let unpublished = Family { unit: "%", band: Band::Unpublished, source: "", ..family };
     rows.push(unpublished.row("mean error of the 16", 0.0, mean));
     let fit = fit(Form::Voltage, &measured).expect("the table determines the form");
@@ -81,7 +81,7 @@ fn cichowski(chip: &Chip) -> Vec<Row> {
         (100, 23.1),
     ];
     let model = model(chip, "cichowski");
-    // By the published coefficients.
+    // Computed from the published coefficients.
     let (band, source) = (Band::Within(0.3), "004:1886");
     let reading = "48 (b f^3 + s f) + 23 W, f in MHz: b “2.015”, s “10^-6”";
     let family = Family { deck: "V17", unit: "W", band, basis: Basis::Derived, source, reading };
@@ -94,7 +94,7 @@ fn cichowski(chip: &Chip) -> Vec<Row> {
 }
 
 fn mesh(chip: &Chip) -> Vec<Row> {
-    // Of one router, 550 mW.
+    // The figure of one router, 550 mW.
     let (band, source) = (Band::Within(5.0), "Intel, JSSC 2011");
     let reading = "24 routers x 550 mW";
     let family = Family { deck: "V18", unit: "W", band, basis: Basis::Derived, source, reading };

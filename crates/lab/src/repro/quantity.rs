@@ -1,26 +1,26 @@
-//! Quantities that figures are over, and the titles of rows, which say them in words.
+//! Quantities on which figures depend, and the titles of rows, which contain them in words.
 //!
-//! A title is parts with commas between them, and some parts are quantities. Invariant: a reader of rows needs no
-//! number out of a title, because each stands beside it as a value.
+//! A title has parts separated by commas, and some parts are quantities. Invariant: a reader of rows need not parse a
+//! title, because each quantity is also given as a value.
 
 use serde::Serialize;
 use std::fmt;
 
-/// One value that a figure is over.
+/// One value on which a figure depends.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quantity {
     /// Name of the quantity.
     pub quantity: &'static str,
-    /// Its unit, or nothing for a number.
+    /// Its unit; empty for a plain number.
     pub unit: &'static str,
     /// Value in that unit.
     pub value: f64,
-    /// The part of the title that says it.
+    /// The part of the title for it.
     pub title: String,
 }
 
 impl Quantity {
-    /// A length of a message, in words of its greatest unit.
+    /// Returns the length of a message, with a title in its largest unit.
     pub fn length(bytes: usize) -> Quantity {
         let title = match bytes {
             0..1024 => format!("{bytes} B"),
@@ -30,48 +30,48 @@ impl Quantity {
         Quantity { quantity: "Length", unit: "B", value: bytes as f64, title }
     }
 
-    /// A distance between cores.
+    /// Returns a distance between cores.
     pub fn hops(number: u32) -> Quantity {
         Quantity::counted("Hops", number, "hop", "hops")
     }
 
-    /// A length of a message in lines of a cache.
+    /// Returns the length of a message in cache lines.
     pub fn lines(number: u32) -> Quantity {
         Quantity::counted("Lines of 32 bytes", number, "line", "lines")
     }
 
-    /// A number of cores at work.
+    /// Returns a number of cores in use.
     pub fn cores(number: u32) -> Quantity {
         Quantity::counted("Cores", number, "core", "cores")
     }
 
-    /// A number of islands of an evolution.
+    /// Returns a number of islands of an evolution.
     pub fn islands(number: u32) -> Quantity {
         Quantity::counted("Islands", number, "island", "islands")
     }
 
-    /// A number of nodes of a machine.
+    /// Returns a number of nodes of a machine.
     pub fn nodes(number: u32) -> Quantity {
         Quantity::counted("Nodes", number, "node", "nodes")
     }
 
-    /// A number of places among which the cores share the chip.
+    /// Returns a number of places that share the chip.
     pub fn places(number: u32) -> Quantity {
         Quantity::counted("Places", number, "place", "places")
     }
 
-    /// A number of cores that send at the same time.
+    /// Returns a number of cores that send at the same time.
     pub fn sources(number: u32) -> Quantity {
         Quantity::counted("Sources", number, "source", "sources")
     }
 
-    /// A number of children of a place of a tree.
+    /// Returns a number of children of a place in a tree.
     pub fn children(number: u32) -> Quantity {
         let title = format!("k = {number}");
         Quantity { quantity: "Children (k)", unit: "", value: f64::from(number), title }
     }
 
-    /// A clock of the cores.
+    /// Returns a clock frequency of the cores.
     pub fn clock(megahertz: f64) -> Quantity {
         let title = format!("{megahertz} MHz");
         Quantity { quantity: "Clock", unit: "MHz", value: megahertz, title }
@@ -88,7 +88,7 @@ impl Quantity {
     }
 }
 
-/// Formats the quantity as in a column of CSV: `Length = 1024 B (1 KiB)`.
+/// Formats the quantity as in a CSV column: `Length = 1024 B (1 KiB)`.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Quantity { quantity, unit, value, title } = self;
@@ -97,17 +97,17 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Title of a figure, with all quantities that it is over.
+/// Title of a figure, with all quantities on which it depends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Title {
-    /// The parts, with commas between them.
+    /// The parts, separated by commas.
     pub text: String,
     /// The quantities among them, in their order.
     pub over: Vec<Quantity>,
 }
 
 impl Title {
-    /// The title with one part more, if `part` is none of no letters.
+    /// Returns the title with one more part, unless `part` is empty.
     pub fn and(mut self, part: impl fmt::Display) -> Title {
         let part = part.to_string();
         if !part.is_empty() {
@@ -117,7 +117,7 @@ impl Title {
         self
     }
 
-    /// The title with a quantity as one part more.
+    /// Returns the title with a quantity as one more part.
     pub fn over(mut self, quantity: Quantity) -> Title {
         self = self.and(&quantity.title);
         self.over.push(quantity);

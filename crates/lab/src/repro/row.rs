@@ -1,8 +1,8 @@
-//! One published figure beside the model's, and rows as a text for people, as tables of a page, as CSV and as JSON.
+//! One published figure beside the model's; and rows as text, as tables of a page, as CSV and as JSON.
 //!
-//! Invariants: a row without a published figure has no error and no verdict, so that it can never count as reproduced;
-//! all four forms hold every row, and the first three the same digits, so that the page can be compared with what the
-//! command prints.
+//! Invariants: a row without a published figure has no error and no verdict, so it can never count as reproduced; all
+//! four forms contain every row, and the first three have the same digits, so the page can be compared with the output
+//! of the command.
 
 use super::ExperimentOutcome;
 use super::quantity::{Quantity, Title};
@@ -14,18 +14,18 @@ const REQUIRED: [&str; 10] = ["V1", "V2", "V3", "V4", "V7", "V8", "V9", "V10", "
 /// Relation of the model to the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// The chip file or a library was fitted to it, or a choice of the model made with it in view: no evidence.
+    /// The chip file or a library was fitted to it, or a choice of the model was made with it in view: no evidence.
     Calibrated,
     /// Follows from other figures.
     Predicted,
-    /// Not printed as digits, but worked out of words or a formula of the source.
+    /// The source does not print its digits; it is computed from words or a formula of the source.
     Derived,
     /// Measured in a run on this host, and changes with it.
     Measured,
 }
 
 impl Basis {
-    /// The word in tables.
+    /// Returns the word used in tables.
     pub fn name(self) -> &'static str {
         match self {
             Basis::Calibrated => "calibrated",
@@ -43,7 +43,7 @@ pub enum Band {
     Within(f64),
     /// Not above it.
     AtMost,
-    /// Nobody has published the figure: ours has no counterpart.
+    /// The figure is not published: ours has no counterpart.
     Unpublished,
 }
 
@@ -59,7 +59,7 @@ pub enum RowVerdict {
 }
 
 impl RowVerdict {
-    /// The word in tables.
+    /// Returns the word used in tables.
     pub fn name(self) -> &'static str {
         match self {
             RowVerdict::In => "in",
@@ -72,13 +72,13 @@ impl RowVerdict {
 /// One figure.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The number in the validation deck, or nothing.
+    /// The number in the validation deck; empty if it has none.
     pub deck: &'static str,
     /// Title of the figure.
     pub figure: String,
-    /// Quantities that the figure is over, as values.
+    /// Quantities on which the figure depends, as values.
     pub over: Vec<Quantity>,
-    /// Its unit, or nothing for a plain ratio.
+    /// Its unit; empty for a plain ratio.
     pub unit: &'static str,
     /// Published figure; meaningless if the band is [`Band::Unpublished`].
     pub published: f64,
@@ -89,7 +89,7 @@ pub struct Row {
     /// Relation of the model to the figure, which says whether the row is evidence.
     pub basis: Basis,
     /// Source of the published figure: the number of the paper and its line, such as `002:235`, or the name of another
-    /// source; empty if nobody has published it.
+    /// source; empty if the figure is not published.
     pub source: &'static str,
     /// Derivation of the published figure from words of the source, which are quoted here, or the remark that the row
     /// is an input of the model; empty if the source prints the digits of a result.
@@ -97,7 +97,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The published figure, if there is one.
+    /// Returns the published figure, if there is one.
     pub fn published(&self) -> Option<f64> {
         (self.band != Band::Unpublished).then_some(self.published)
     }
@@ -128,7 +128,7 @@ impl Row {
     }
 }
 
-/// A family of rows that share all but their figure; experiments make their rows with it.
+/// A family of rows that share everything except their figure; experiments make their rows with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// See [`Row::deck`].
@@ -146,7 +146,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// One row of the family.
+    /// Returns one row of the family.
     ///
     /// # Panics
     /// A figure is compared with a published one without a source, or with a derived one without a reading.
@@ -176,13 +176,13 @@ impl Family {
         Family { source, reading: "", ..self }
     }
 
-    /// The family whose published figures follow from words of the source.
+    /// Returns the family with published figures that follow from words of the source.
     pub fn reading(self, reading: &'static str) -> Family {
         Family { reading, ..self }
     }
 }
 
-/// The papers of the reproduction, by number, as their first lines name them.
+/// The papers of the reproduction, by number. The text of each is its first line.
 const PAPERS: [(&str, &str); 5] = [
     ("000", "Chapman, Hussein, Hosking: X10 on the Single-Chip Cloud Computer, X10'11"),
     ("001", "Optimizing Remote Data Transfers in X10: Evaluation of AT-Opt for single node set-up, PACT'18"),
@@ -199,14 +199,14 @@ fn is_source(source: &str) -> bool {
             PAPERS.iter().any(|(known, _)| *known == paper)
                 && lines.split(", ").all(|part| part.split('-').all(is_number))
         }
-        _ => source.contains(' '),
+        _ => source.contains([' ', '-']),
     }
 }
 
-/// Significant digits of a figure.
+/// Number of significant digits of a figure.
 const DIGITS: i32 = 4;
 
-/// A figure with four significant digits, without an exponent.
+/// Formats a figure with four significant digits, without an exponent.
 fn figure(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
@@ -216,13 +216,13 @@ fn figure(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// An error with its sign, to a tenth of a per cent; zero has none.
+/// Formats an error with its sign, to a tenth of a per cent; zero has no sign.
 fn percent(error: f64) -> String {
     let text = format!("{error:+.1} %");
     if error.abs() < 0.05 { "0.0 %".to_owned() } else { text }
 }
 
-/// The cells of a row after its name: published, ours, error, band, verdict, basis, source.
+/// Returns the cells of a row after its title: published, ours, error, band, verdict, basis, source.
 fn cells(row: &Row) -> [String; 7] {
     let dash = || "-".to_owned();
     let with_unit = |value: f64| match value.is_nan() {
@@ -255,10 +255,10 @@ fn notes(rows: &[Row]) -> Vec<&'static str> {
     notes
 }
 
-/// The source of a row, with the number of the note that holds its reading.
+/// Returns the source of a row, with the number of the note that contains its reading.
 fn source_with_note(row: &Row, notes: &[&str]) -> String {
     match notes.iter().position(|note| *note == row.reading) {
-        Some(index) => format!("{}; note {}", row.source, index + 1),
+        Some(index) => format!("{} [{}]", row.source, index + 1),
         None => row.source.to_owned(),
     }
 }
@@ -299,7 +299,7 @@ pub fn missed(outcomes: &[ExperimentOutcome]) -> usize {
     outcomes.iter().flat_map(|outcome| &outcome.rows).filter(|row| row.is_missed()).count()
 }
 
-/// Returns the rows as a text for people, in columns, with a line on the experiments left out.
+/// Returns the rows as text in columns, with a line on the experiments left out.
 pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     let mut text = String::new();
     for ExperimentOutcome { experiment, rows } in outcomes {
@@ -326,10 +326,12 @@ pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     text + &summary(outcomes).join("\n") + "\n"
 }
 
-/// Returns the line of a page for a row with a published figure.
+/// Returns the line of a page for a row with a published figure, whose unit ours has too.
 fn published_row(row: &Row, notes: &[&str]) -> String {
     let [published, ours, error, band, verdict, basis, _] = cells(row);
-    let (error, band) = (error.trim_end_matches(" %"), band.trim_end_matches(" %").replace("± ", "±"));
+    let ours = ours.strip_suffix(row.unit).unwrap_or(&ours).trim_end();
+    let error = error.trim_end_matches(" %");
+    let band = band.trim_end_matches(" %").replace("± ", "±").replace("at most", "≤");
     let source = source_with_note(row, notes);
     let figure = with_deck(row.deck, &row.figure);
     format!("| {figure} | {published} | {ours} | {error} | {band} | {verdict} | {basis} | {source} |\n")
@@ -340,44 +342,55 @@ fn with_deck(deck: &str, title: &str) -> String {
     format!("{deck} {title}").trim().to_owned()
 }
 
-/// Rows without a published figure that differ only in the first quantity that they are over.
+/// Rows without a published figure that differ only in their first quantity.
 struct RowSeries<'a> {
     first: &'a Row,
     /// Title of the rows without the quantity.
     title: String,
-    /// Quantity and figure of each row.
-    figures: Vec<String>,
+    /// Quantity of each row, empty if it has none, and its figure.
+    figures: Vec<(&'a str, f64)>,
 }
 
 /// Groups rows without a published figure, in the order of the first rows.
 fn series<'a>(rows: &[&'a Row]) -> Vec<RowSeries<'a>> {
     let mut all = Vec::<RowSeries>::new();
     for &row in rows {
-        let [_, ours, ..] = cells(row);
         let quantity = row.over.first().map_or("", |quantity| quantity.title.as_str());
         let parts: Vec<&str> = row.figure.split(", ").collect();
         let others: Vec<&str> = parts.iter().copied().filter(|part| *part != quantity).collect();
-        let figure = if others.len() < parts.len() { format!("{quantity}: {ours}") } else { ours };
+        let quantity = if others.len() < parts.len() { quantity } else { "" };
         let title = others.join(", ");
         let is_same = |series: &&mut RowSeries| {
-            (series.first.deck, series.first.basis, &series.title) == (row.deck, row.basis, &title)
+            let first = series.first;
+            (first.deck, first.unit, &series.title) == (row.deck, row.unit, &title)
         };
         match all.iter_mut().find(is_same) {
-            Some(series) => series.figures.push(figure),
-            None => all.push(RowSeries { first: row, title, figures: vec![figure] }),
+            Some(series) => series.figures.push((quantity, row.ours)),
+            None => all.push(RowSeries { first: row, title, figures: vec![(quantity, row.ours)] }),
         }
     }
     all
 }
 
-/// Returns the line of a page for rows that nobody has published.
+/// Returns the line of a page for rows without a published figure. The unit of their figures occurs once, after the
+/// last one. If all quantities have the same unit, it also occurs once, after the first quantity that is not 1.
 fn series_line(series: &RowSeries) -> String {
     let RowSeries { first, title, figures } = series;
-    let title = with_deck(first.deck, title);
-    format!("| {title} | {} | {} |\n", figures.join(", "), first.basis.name())
+    let unit_of = |quantity: &str| Some(quantity.split_once(' ')?.1.trim_end_matches('s').to_owned());
+    let is_uniform = figures.windows(2).all(|pair| unit_of(pair[0].0) == unit_of(pair[1].0));
+    let (mut cells, mut is_said) = (Vec::new(), false);
+    for (quantity, ours) in figures {
+        let ours = if ours.is_nan() { "-".to_owned() } else { figure(*ours) };
+        let number = quantity.split(' ').next().unwrap_or_default();
+        let label = if is_uniform && is_said { number } else { quantity };
+        is_said = !["", "1"].contains(&number);
+        cells.push(if label.is_empty() { ours } else { format!("{label}: {ours}") });
+    }
+    let figures = format!("{} {}", cells.join(", "), first.unit);
+    format!("| {} | {} |\n", with_deck(first.deck, title), figures.trim_end())
 }
 
-/// Returns the rows as tables of a page. A reading that several rows share stands once, in a note below its table.
+/// Returns the rows as tables of a page. A reading that several rows share occurs once, in a note below its table.
 pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
     let mut text = summary(outcomes).join("\n") + "\n";
     for ExperimentOutcome { experiment, rows } in outcomes {
@@ -394,9 +407,12 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
             text += "|---|---|---|---|---|---|---|---|\n";
             text.extend(published.into_iter().map(|row| published_row(row, &notes)));
         }
-        if !alone.is_empty() {
-            text += "\n| Without a published value | Ours | Basis |\n|---|---|---|\n";
-            text.extend(series(&alone).iter().map(series_line));
+        for basis in [Basis::Predicted, Basis::Derived, Basis::Measured, Basis::Calibrated] {
+            let alike: Vec<&Row> = alone.iter().copied().filter(|row| row.basis == basis).collect();
+            if !alike.is_empty() {
+                text += &format!("\n| Without a published value, {} | Ours |\n|---|---|\n", basis.name());
+                text.extend(series(&alike).iter().map(series_line));
+            }
         }
         if !notes.is_empty() {
             text += "\nNotes:\n\n";
@@ -408,7 +424,7 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
     text
 }
 
-/// One line a row; figures as they are, not rounded.
+/// Returns the rows as CSV, one line for each row; figures are not rounded.
 pub fn csv(outcomes: &[ExperimentOutcome]) -> String {
     let mut text =
         "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis,source,reading\n"
@@ -437,7 +453,7 @@ pub fn csv(outcomes: &[ExperimentOutcome]) -> String {
     text
 }
 
-/// One object; see `docs/reproduction.md`.
+/// Returns the rows as a JSON object; see `docs/reproduction.md`.
 pub fn json(outcomes: &[ExperimentOutcome]) -> String {
     let report = ReproReport { schema: "isles.repro.1", chip: "scc", rows: records(outcomes) };
     serde_json::to_string_pretty(&report).expect("plain values become JSON") + "\n"
@@ -552,13 +568,13 @@ mod tests {
         let notes = notes(&rows);
         assert_eq!(notes, ["1: “do not interfere”", "1: “the same”"]);
         let sources = rows.map(|row| source_with_note(&row, &notes));
-        assert_eq!(sources, ["004:801; note 1", "004:801", "004:801; note 2", "004:801; note 1"]);
+        assert_eq!(sources, ["004:801 [1]", "004:801", "004:801 [2]", "004:801 [1]"]);
     }
 
     #[test]
     fn a_page_has_errors_and_bands_as_numbers() {
         let compared = row(Band::Within(5.0), "V1", 100.0, 104.0);
-        let line = "| V1 figure | 100 ns | 104 ns | +4.0 | ±5 | in | predicted | 000:293 |\n";
+        let line = "| V1 figure | 100 ns | 104 | +4.0 | ±5 | in | predicted | 000:293 |\n";
         assert_eq!(published_row(&compared, &[]), line);
     }
 
@@ -569,10 +585,7 @@ mod tests {
         let rows =
             [row(ring(0), 1.0), row("ring, far".into(), 2.0), row(ring(3), 4.0), row("other".into(), 5.0)];
         let lines: Vec<String> = series(&rows.each_ref()).iter().map(series_line).collect();
-        let expected = [
-            "| ring, far | 0 hops: 1 ns, 2 ns, 3 hops: 4 ns | predicted |\n",
-            "| other | 5 ns | predicted |\n",
-        ];
+        let expected = ["| ring, far | 0 hops: 1, 2, 3 hops: 4 ns |\n", "| other | 5 ns |\n"];
         assert_eq!(lines, expected);
     }
 

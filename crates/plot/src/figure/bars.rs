@@ -77,7 +77,10 @@ impl Bars {
         let all: usize = self.series.iter().map(|series| series.values.iter().flatten().count()).sum();
         let spans = self.spans();
         if self.series.len() > 1 {
-            let entries: Vec<LegendEntry> = self.series.iter().enumerate().map(legend_entry).collect();
+            let entries: Vec<LegendEntry> = {
+                let series = self.series.iter().enumerate();
+                series.map(|(number, series)| legend_entry(number, series)).collect()
+            };
             page.legend(&entries);
         }
         let baseline = self.baseline();
@@ -266,7 +269,7 @@ fn shade(number: usize) -> String {
     format!("f{}", (number + number / 6) % 6)
 }
 
-fn legend_entry((number, series): (usize, &BarSeries)) -> LegendEntry {
+fn legend_entry(number: usize, series: &BarSeries) -> LegendEntry {
     let sample = move |at: Spot| {
         let (one, other) = (Spot { x: at.x - 6.0, y: at.y - 6.0 }, Spot { x: at.x + 6.0, y: at.y + 6.0 });
         let swatch = rectangle(one, other, &format!("swatch edge {}", shade(number)));

@@ -1,9 +1,9 @@
-//! Items of one place that are on their way.
+//! Buckets: the items of one place that are on their way.
 //!
-//! A bucket is filled for the next place of its items; full, it departs, if not too many departed before it that are
-//! not acknowledged. The items of a bucket belong together (`K`: the finish that counts them). Invariant: a bucket has
-//! at most as many items, and a lane as many buckets on their way, as [`BucketLimits`] say; who acknowledges has handed
-//! on all items of a bucket.
+//! A bucket is filled for the next place of its items; when full, it departs, unless too many before it are
+//! unacknowledged. All items of a bucket have one key (`K`: the finish that counts them). Invariant: a bucket has at
+//! most the items, and a lane at most the buckets in flight, that [`BucketLimits`] allow; an acknowledged bucket has
+//! been handed on in full.
 
 use super::router::Router;
 use crate::PlaceId;
@@ -12,15 +12,15 @@ use crate::credit::{SendCredit, TooMany};
 /// Limits on what a place holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketLimits {
-    /// Most items of a bucket.
+    /// Largest number of items in a bucket.
     pub capacity: usize,
-    /// Most buckets of a lane that have departed and are not acknowledged.
+    /// Largest number of unacknowledged buckets of a lane.
     pub in_flight: u32,
 }
 
 impl BucketLimits {
-    /// Returns the limits with which a place holds at most `lookahead` items, filling or on their way; each bucket has
-    /// one at least, and one of a lane is on its way.
+    /// Returns the limits with which a place holds at most `lookahead` items, filling or in flight; each bucket has at
+    /// least one, and a lane at least one bucket in flight.
     pub fn within(router: &Router, lookahead: usize, in_flight: u32) -> BucketLimits {
         // The place's own bucket is applied at once.
         let buckets = |in_flight: u32| router.peers() * (1 + in_flight as usize) + 1;
@@ -30,12 +30,12 @@ impl BucketLimits {
     }
 }
 
-/// A bucket that leaves: send it to `peer`, who acknowledges it when its items are handed on.
+/// A bucket that departs: send it to `peer`, which acknowledges it once its items are handed on.
 #[derive(Debug, PartialEq, Eq)]
 pub struct OutgoingBucket<T, K> {
-    /// Key to which its items belong.
+    /// Key of its items.
     pub key: K,
-    /// The next place; this one itself if they have arrived, which then need not be acknowledged.
+    /// The next place; this place itself if the items have arrived, which then need no acknowledgement.
     pub peer: PlaceId,
     /// The items.
     pub items: Vec<T>,
@@ -46,9 +46,9 @@ pub struct OutgoingBucket<T, K> {
 /// Outcome of storing an item.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StoreOutcome<T, K> {
-    /// True if a bucket has begun with it.
+    /// True if the item begins a bucket.
     pub has_begun: bool,
-    /// Buckets that leave before anything else happens: one of another key, one that is full.
+    /// Buckets that depart before anything else happens: one of another key, one that is full.
     pub outgoing: Vec<OutgoingBucket<T, K>>,
 }
 
@@ -64,13 +64,13 @@ pub struct Buckets<T, K> {
 
 #[derive(Debug)]
 struct Lane<T, K> {
-    /// Set as long as there are items.
+    /// Set while there are items.
     key: Option<K>,
     items: Vec<T>,
     /// Destination of each item; empty if all go to one place.
     to: Vec<PlaceId>,
     credit: SendCredit,
-    /// True if it must leave as soon as it may, full or not.
+    /// True if it must depart as soon as it may, full or not.
     is_due: bool,
 }
 
@@ -81,14 +81,14 @@ impl<T, K> Default for Lane<T, K> {
 }
 
 impl<T, K: Copy + Eq> Buckets<T, K> {
-    /// Empty buckets.
+    /// Makes empty buckets.
     pub fn new(router: Router, limits: BucketLimits) -> Self {
         let lanes = (0..router.lanes()).map(|_| Lane::default()).collect();
         let limits = BucketLimits { capacity: limits.capacity.max(1), in_flight: limits.in_flight.max(1) };
         Buckets { router, limits, lanes, held: 0 }
     }
 
-    /// The lanes of the place.
+    /// Returns the router, which numbers the lanes of the place.
     pub fn router(&self) -> &Router {
         &self.router
     }
@@ -103,7 +103,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         self.held == 0
     }
 
-    /// Stores an item if its bucket has begun with this key and does not get full by it; else gives it back.
+    /// Stores an item if its bucket has begun with this key and this does not fill it; otherwise returns the item.
     #[inline]
     pub fn store_within(&mut self, key: K, to: PlaceId, item: T) -> Result<(), T> {
         let Some(hop) = self.router.hop(to) else { return Err(item) };
@@ -118,8 +118,8 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         Ok(())
     }
 
-    /// Stores an item for `to`, to which there must be a way; gives it back if there is no room before something is
-    /// acknowledged.
+    /// Stores an item for `to`, to which there must be a route; returns the item if there is no room before something
+    /// is acknowledged.
     pub fn store(&mut self, key: K, to: PlaceId, item: T) -> Result<StoreOutcome<T, K>, T> {
         let Some(hop) = self.router.hop(to) else { return Err(item) };
         let lane = &mut self.lanes[hop.lane];
@@ -150,7 +150,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         Ok(StoreOutcome { has_begun, outgoing })
     }
 
-    /// Lets all buckets leave whose key is `due`: now, or when what departed before them is acknowledged.
+    /// Makes all buckets depart whose key is `due`: now, or once those before them are acknowledged.
     pub fn flush(&mut self, due: impl Fn(K) -> bool) -> Vec<OutgoingBucket<T, K>> {
         let mut outgoing = Vec::new();
         if self.held == 0 {
@@ -165,10 +165,10 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         outgoing
     }
 
-    /// A bucket that departed to `peer` is handed on. None if nothing is to leave now.
+    /// Handles the acknowledgement of a bucket by `peer`; returns the bucket that may now depart, if any.
     ///
     /// # Errors
-    /// [`TooMany`]: nothing that departed there is unacknowledged; the peer is wrong.
+    /// [`TooMany`]: no bucket to `peer` is unacknowledged; the peer is at fault.
     pub fn acknowledged(&mut self, peer: PlaceId) -> Result<Option<OutgoingBucket<T, K>>, TooMany> {
         let index = self.router.lane_to(peer).ok_or(TooMany)?;
         let lane = &mut self.lanes[index];
@@ -184,7 +184,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         self.take_bucket(index)
     }
 
-    /// Takes back the memory of a bucket that was sent.
+    /// Takes back the memory of a bucket that was sent, for reuse.
     pub fn recycle(&mut self, peer: PlaceId, mut items: Vec<T>) {
         items.clear();
         if let Some(index) = self.router.lane_to(peer)
@@ -194,7 +194,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         }
     }
 
-    /// Takes the bucket of a lane, if it has items and may leave.
+    /// Takes the bucket of a lane if it has items and may depart.
     fn take_bucket(&mut self, index: usize) -> Option<OutgoingBucket<T, K>> {
         let peer = self.peer(index)?;
         let lane = &mut self.lanes[index];

@@ -1,9 +1,9 @@
-//! Aggregation: many small items for unpredictable places travel together, straight or by way of other places.
+//! Aggregation: many small items for unpredictable places travel together, directly or by way of other places.
 //!
-//! [`Buckets`] are what one place holds of items on their way; [`Router`] says which place is next for each. Both are
-//! state machines without clock or messages. The scheme is that of Garg and Sabharwal (SC 2006): items are routed along
-//! the dimensions of a virtual torus, so that a place talks to X + Y + Z others and not to X · Y · Z.
-//! `docs/design/aggregation.md` says why it ends and what it holds.
+//! [`Buckets`] are the items that one place has on their way; [`Router`] returns the next place of each. Both are state
+//! machines without clock or messages. The scheme is that of Garg and Sabharwal (SC 2006): items are routed along the
+//! dimensions of a virtual torus, so that a place sends to X + Y + Z others instead of X · Y · Z.
+//! `docs/design/aggregation.md` has the proof that it ends, and its memory.
 
 mod buckets;
 mod router;

@@ -1,7 +1,7 @@
 //! The next place for an item on its way to another.
 //!
 //! A router numbers the *lanes* of its place: one for each place to which it sends, and one for the place itself. Along
-//! a torus, items go by dimension, the first one first; so no two routes wait for each other in a circle. Invariant:
+//! a torus, items go by dimension, the first one first, so no two routes wait for each other in a circle. Invariant:
 //! each hop brings an item nearer to its place, and lanes of one dimension never wait for those of a lower one.
 
 use super::torus::Torus;
@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 /// Route of items from place to place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ItemRoute {
-    /// Straight: each place has a bucket for each other.
+    /// Direct: each place has a bucket for each other.
     Direct,
-    /// Along the dimensions of a torus, one node a place.
+    /// Along the dimensions of a torus with one node for each place.
     Torus(Torus),
-    /// Along the dimensions of a torus whose nodes are groups of consecutive places, one more than it has dimensions.
+    /// Along the dimensions of a torus whose nodes are groups of consecutive places, one place more than dimensions.
     /// The first of a group makes items and sends them along the first dimension, the next along the second, and so on;
     /// the last applies them (Aggarwal, Sabharwal, Garg, Heidelberger 2009, section 4.3).
     Roles(Torus),
-    /// The same with groups of another size: consecutive dimensions are divided among the first `routers` places of a
-    /// group, and the last `appliers` apply items, each its own (section 6 of that paper).
+    /// As `Roles`, with groups of another size: consecutive dimensions are divided among the first `routers` places of
+    /// a group, and the last `appliers` places apply items, each its own (section 6 of that paper).
     SharedRoles {
         /// The torus.
         shape: Torus,
-        /// Number of places of a group that send items along, at most one for each dimension.
+        /// Number of places of a group that route items, at most one for each dimension.
         routers: u32,
         /// Number of places of a group that apply items.
         appliers: u32,
@@ -56,12 +56,12 @@ impl RoleSplit {
         }
     }
 
-    /// Number of places of a group; a number that no run has if it does not fit.
+    /// Returns the number of places of a group; a number that no run has if it does not fit.
     fn group(self) -> u32 {
         self.routers.saturating_add(self.appliers)
     }
 
-    /// The role that sends along `dimension`.
+    /// Returns the role that sends along `dimension`.
     fn router_of(self, dimension: usize) -> u32 {
         // Each has at least the dimensions that an even division gives it.
         (dimension as u32 * self.routers) / self.dimensions
@@ -71,7 +71,7 @@ impl RoleSplit {
         dimension + 1 == self.dimensions as usize
     }
 
-    /// The first dimension of a role; the number of dimensions if it applies items.
+    /// Returns the first dimension of a role; the number of dimensions if the role applies items.
     fn first_dimension(self, role: u32) -> usize {
         let dimensions = self.dimensions as usize;
         (0..dimensions).find(|dimension| self.router_of(*dimension) >= role).unwrap_or(dimensions)
@@ -81,9 +81,9 @@ impl RoleSplit {
 /// A route that a run cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RouteFault {
-    /// No dimension, too many, one of length zero, or too many nodes.
+    /// No dimension, too many dimensions, one of length zero, or too many nodes.
     Shape(Vec<u32>),
-    /// A text that is no shape.
+    /// A text that is not a shape.
     Text(String),
     /// A route for another number of places.
     Places {
@@ -91,10 +91,10 @@ pub enum RouteFault {
         shape: Torus,
         /// Number of places that the route is for.
         needed: u64,
-        /// Number of places there are.
+        /// Number of places of the run.
         places: u32,
     },
-    /// No router, more routers than dimensions, or nobody who applies items.
+    /// No router, more routers than dimensions, or no place that applies items.
     Roles {
         /// Number of dimensions.
         dimensions: u32,
@@ -131,7 +131,7 @@ impl std::fmt::Display for RouteFault {
 
 impl std::error::Error for RouteFault {}
 
-/// The next step of an item.
+/// The next hop of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The lane that it takes.
@@ -148,15 +148,15 @@ pub struct Router {
     route: ItemRoute,
     /// With roles, the division of a group.
     split: RoleSplit,
-    /// Along a torus, the first lane of each dimension; the last is behind all.
+    /// Along a torus, the first lane of each dimension; the last entry follows all lanes.
     first_lanes: Vec<usize>,
 }
 
 impl Router {
-    /// The router of place `here` of `places`.
+    /// Makes the router of place `here` of `places`.
     ///
     /// # Errors
-    /// [`RouteFault::Places`]: the shape is one of another number of places. [`RouteFault::Roles`]: a group cannot be
+    /// [`RouteFault::Places`]: the shape is for another number of places. [`RouteFault::Roles`]: a group cannot be
     /// divided like that.
     pub fn new(route: ItemRoute, here: PlaceId, places: u32) -> Result<Router, RouteFault> {
         let split = RoleSplit::of(&route).map(|(_, split)| split);
@@ -178,14 +178,14 @@ impl Router {
         }
         let mut first_lanes = vec![0];
         for (dimension, extent) in shape.extents().iter().enumerate() {
-            // Along the last dimension each place that applies items has lanes of its own.
+            // Along the last dimension each place that applies items has its own lanes.
             let each = if split.is_last(dimension) { appliers as usize } else { 1 };
             first_lanes.push(first_lanes.last().copied().unwrap_or(0) + *extent as usize * each);
         }
         Ok(Router { here: here.0, places, route, split, first_lanes })
     }
 
-    /// The place itself.
+    /// Returns the place of the router.
     pub fn here(&self) -> PlaceId {
         PlaceId(self.here)
     }
@@ -194,7 +194,7 @@ impl Router {
     pub fn lanes(&self) -> usize {
         match &self.route {
             ItemRoute::Direct => self.places as usize,
-            // Behind the lanes of the dimensions stand those within the group, the place's own among them.
+            // After the lanes of the dimensions come those within the group, including the place's own.
             ItemRoute::Torus(_) => self.lanes_past_dimensions() + 1,
             ItemRoute::Roles(_) | ItemRoute::SharedRoles { .. } => {
                 self.lanes_past_dimensions() + self.split.group() as usize
@@ -202,7 +202,7 @@ impl Router {
         }
     }
 
-    /// Returns the number of places to which this one sends: the number its buckets are counted by.
+    /// Returns the number of places to which this one sends, on which the number of its buckets depends.
     pub fn peers(&self) -> usize {
         match &self.route {
             ItemRoute::Direct => self.places as usize - 1,
@@ -223,14 +223,14 @@ impl Router {
         }
     }
 
-    /// Returns `true` if everything in `lane` is for the place to which it leads.
+    /// Returns `true` if all items in `lane` are for the place to which it leads.
     pub fn is_last(&self, lane: usize) -> bool {
         match &self.route {
             ItemRoute::Direct => true,
             ItemRoute::Torus(shape) => lane >= self.first_lanes[shape.extents().len() - 1],
             ItemRoute::Roles(_) | ItemRoute::SharedRoles { .. } => {
                 let (past, split) = (self.lanes_past_dimensions(), self.split);
-                // Along the last dimension, or within the group to one that applies.
+                // Along the last dimension, or within the group to a place that applies items.
                 let last = self.first_lanes[split.dimensions as usize - 1]..past;
                 (self.role() + 1 == split.routers && last.contains(&lane))
                     || lane >= past + split.routers as usize
@@ -238,8 +238,8 @@ impl Router {
         }
     }
 
-    /// The next step of an item for `to`; none if nothing can get there from here: with roles, items go from the first
-    /// places of groups to the last ones.
+    /// Returns the next hop of an item for `to`; `None` if there is no route from here: with roles, items go from the
+    /// first places of groups to the last ones.
     #[inline]
     pub fn hop(&self, to: PlaceId) -> Option<Hop> {
         match &self.route {
@@ -272,7 +272,7 @@ impl Router {
         if role >= routers {
             return (to.0 == self.here).then(|| within(role));
         }
-        // Along the dimensions of earlier roles this place cannot send, so an item that begins here must need none.
+        // This place cannot send along dimensions of earlier roles, so an item that begins here must not need them.
         let first = split.first_dimension(role);
         let is_behind = |(dimension, _)| dimension < first;
         if first > 0 && shape.first_difference(node, target, 0).is_some_and(is_behind) {
@@ -291,8 +291,8 @@ impl Router {
         })
     }
 
-    /// The lane that leads along `dimension` to a coordinate; along the last one, to the place there that applies the
-    /// items of number `applier`.
+    /// Returns the lane that leads along `dimension` to a coordinate; along the last dimension, to the place there that
+    /// applies the items of number `applier`.
     fn lane_along(&self, dimension: usize, coordinate: u32, applier: u32) -> usize {
         let first = self.first_lanes[dimension];
         match self.split.is_last(dimension) {
@@ -301,7 +301,7 @@ impl Router {
         }
     }
 
-    /// The role that receives what comes along `dimension`: that of the next dimension, or one that applies.
+    /// Returns the role that receives items from `dimension`: that of the next dimension, or one that applies items.
     fn receiver(&self, dimension: usize, applier: u32) -> u32 {
         match self.split.is_last(dimension) {
             true => self.split.routers + applier,
@@ -339,7 +339,7 @@ impl Router {
         }
     }
 
-    /// The lane that leads to `peer`, if one does.
+    /// Returns the lane that leads to `peer`, if any.
     pub(crate) fn lane_to(&self, peer: PlaceId) -> Option<usize> {
         match &self.route {
             _ if peer.0 >= self.places => None,
@@ -364,7 +364,7 @@ impl Router {
         }
     }
 
-    /// Returns the role of this place in its group: those that route come first, in the order of their dimensions.
+    /// Returns the role of this place in its group: routers come first, in the order of their dimensions.
     fn role(&self) -> u32 {
         match &self.route {
             ItemRoute::Roles(_) | ItemRoute::SharedRoles { .. } => self.here % self.split.group(),

@@ -1,21 +1,21 @@
-//! Places that only aggregate, with batches and acknowledgements in any order.
+//! Places that only aggregate, with buckets and acknowledgements in any order.
 
 use super::{BucketLimits, Buckets, ItemRoute, OutgoingBucket, RouteFault, Router, Torus};
 use crate::PlaceId;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// An item: its number, and where it goes.
+/// An item: its number, and its destination.
 type Item = (usize, PlaceId);
 
-/// A bucket that has arrived: from whom, and what is not handed on yet.
+/// A bucket that has arrived: its sender, and the items not handed on yet.
 struct Batch {
     source: PlaceId,
     key: u8,
     items: VecDeque<Item>,
 }
 
-/// All places of a run, and what is between them.
+/// All places of a run, and the buckets in flight.
 struct World {
     places: Vec<Buckets<Item, u8>>,
     batches: Vec<(PlaceId, Batch)>,
@@ -46,7 +46,7 @@ impl World {
         self.batches.push((outgoing_bucket.peer, Batch { source: from, key, items }));
     }
 
-    /// Stores an item at `at`; false if it has to wait.
+    /// Stores an item at `at`; returns `false` if it must wait.
     fn store(&mut self, at: PlaceId, key: u8, item: Item) -> bool {
         let place = &mut self.places[at.index()];
         if place.store_within(key, item.1, item).is_ok() {
@@ -57,7 +57,7 @@ impl World {
         true
     }
 
-    /// Hands on one batch as far as there is room; says whether anything moved.
+    /// Hands on one bucket while there is room; returns whether anything moved.
     fn forward(&mut self, index: usize) -> bool {
         let (at, mut batch) = self.batches.swap_remove(index);
         let mut moved = batch.items.is_empty();
@@ -71,7 +71,7 @@ impl World {
             moved = true;
         }
         if !batch.items.is_empty() {
-            // The old position: an iteration over the batches misses none.
+            // At its old position, so that an iteration over the buckets misses none.
             self.batches.push((at, batch));
             let last = self.batches.len() - 1;
             self.batches.swap(index, last);
@@ -81,7 +81,7 @@ impl World {
         moved
     }
 
-    /// Does something that `choice` picks; false if there is nothing to do but to flush.
+    /// Takes a step that `choice` selects; returns `false` if only a flush is left.
     fn step(&mut self, choice: usize) -> bool {
         let total = self.batches.len() + self.acknowledgements.len();
         if total == 0 {
@@ -105,7 +105,7 @@ impl World {
     }
 }
 
-/// A route with its number of places, and the places where items may begin and end.
+/// Routes with their numbers of places.
 fn routes() -> impl Strategy<Value = (ItemRoute, u32)> {
     let shape = prop::collection::vec(1_u32..4, 1..4).prop_map(|extents| Torus::new(&extents).unwrap());
     prop_oneof![
@@ -124,7 +124,7 @@ fn routes() -> impl Strategy<Value = (ItemRoute, u32)> {
 }
 
 proptest! {
-    /// Whatever arrives when, each item is applied once, at its place, and no bucket waits for ever.
+    /// In any order of arrivals, each item is applied once, at its place, and no bucket waits for ever.
     #[test]
     fn each_item_is_applied_once_at_its_place(
         (route, places) in routes(),
@@ -186,7 +186,7 @@ fn a_place_holds_no_more_than_its_lookahead() {
 }
 
 proptest! {
-    /// From each place a route leads to its end, or is refused where it begins.
+    /// From each place a route leads to its end, or is refused at its beginning.
     #[test]
     fn a_route_ends_at_its_place_or_is_refused_at_its_beginning(
         (route, places) in routes(),

@@ -3,15 +3,15 @@
 use super::router::RouteFault;
 use serde::{Deserialize, Serialize};
 
-/// The extents of a virtual torus, the first dimension varying fastest; nothing need be wired that way.
+/// The extents of a virtual torus, the first dimension varying fastest; the network need not have this shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Torus(Vec<u32>);
 
-/// Most dimensions of a shape: 2^15 places have no more that are longer than one.
+/// Largest number of dimensions: 2^15 places have no more that are longer than one.
 const DIMENSIONS_MAX: usize = 15;
 
 impl Torus {
-    /// The torus with these extents.
+    /// Makes the torus with these extents.
     ///
     /// # Errors
     /// [`RouteFault::Shape`]: there is no dimension, or more than 15; one is zero; there are 2^32 nodes or more.
@@ -21,14 +21,14 @@ impl Torus {
         if is_shape { Ok(Torus(extents.to_vec())) } else { Err(RouteFault::Shape(extents.to_vec())) }
     }
 
-    /// The torus of `dimensions` dimensions for `nodes` nodes whose extents differ least, the longest first.
+    /// Makes the torus of `dimensions` dimensions for `nodes` nodes whose extents differ least, the longest first.
     ///
-    /// A prime number of nodes has one dimension that is longer than one.
+    /// A prime number of nodes gets one dimension longer than one.
     pub fn of_nodes(nodes: u32, dimensions: usize) -> Torus {
         let (mut extents, mut left) = (Vec::new(), nodes.max(1));
         for remaining in (1..=dimensions.clamp(1, DIMENSIONS_MAX)).rev() {
             let even = f64::from(left).powf(1.0 / remaining as f64).round().max(1.0) as u32;
-            // The last dimension takes what is left; the others the divisor next to an even share, from above.
+            // The last dimension takes the rest; the others the next divisor at or above an even share.
             let extent = (even..=left).find(|extent| left.is_multiple_of(*extent)).unwrap_or(left);
             let extent = if remaining == 1 { left } else { extent };
             extents.push(extent);
@@ -38,7 +38,7 @@ impl Torus {
         Torus(extents)
     }
 
-    /// The extents, the first dimension first.
+    /// Returns the extents, the first dimension first.
     pub fn extents(&self) -> &[u32] {
         &self.0
     }
@@ -48,7 +48,7 @@ impl Torus {
         self.0.iter().product()
     }
 
-    /// The first dimension from `from` on in which two nodes differ, with the coordinate of `to` there.
+    /// Returns the first dimension from `from` on in which two nodes differ, with the coordinate of `to` there.
     pub(super) fn first_difference(&self, here: u32, to: u32, from: usize) -> Option<(usize, u32)> {
         let (mut here, mut to) = (here, to);
         for (dimension, extent) in self.0.iter().enumerate() {
@@ -62,7 +62,7 @@ impl Torus {
         None
     }
 
-    /// The node that has `coordinate` in `dimension` and is `node` in all others.
+    /// Returns the node that has `coordinate` in `dimension` and agrees with `node` in all others.
     pub(super) fn with_coordinate(&self, node: u32, dimension: usize, coordinate: u32) -> u32 {
         let stride: u32 = self.0[..dimension].iter().product();
         let ours = node / stride % self.0[dimension];

@@ -1,8 +1,8 @@
 //! Choice of the place that an idle place asks next for tasks.
 //!
-//! Separate from the balancer because it knows no tasks, only which places to ask, in which order, and which it asked.
-//! The order is: some victims at random, then each lifeline that does not remember this place already, then none.
-//! Invariant: a lifeline is asked at most once until it has given.
+//! It knows no tasks, only the places to ask, their order, and those that were asked. The order is: some victims at
+//! random, then each lifeline that does not remember this place yet, then none. Invariant: a lifeline is asked at most
+//! once until it has given tasks.
 
 use super::lifelines::lifelines;
 use super::parameters::Parameters;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 /// The kind of a request for tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StealKind {
-    /// To a victim that was drawn: it has some now, or forgets.
+    /// To a random victim: it gives tasks now, or none.
     Random,
-    /// To a lifeline: it gives later if it has none now.
+    /// To a lifeline: it gives tasks later if it has none now.
     Lifeline,
 }
 
@@ -30,14 +30,14 @@ pub(super) struct VictimSelection {
     /// Places from which it steals at random.
     victims: Vec<usize>,
     lifelines: Vec<Lifeline>,
-    /// Random steals until lifelines are asked, after each success and now.
+    /// Number of random steals before lifelines are asked, after each success and at present.
     steals: u32,
     steals_left: u32,
 }
 
 impl VictimSelection {
     /// Makes the order in which the place `own` asks the `members`, which are sorted and include it. All its lifelines
-    /// remember it.
+    /// remember it at first.
     ///
     /// `draw` returns a random number below the one it is given.
     pub(super) fn new(
@@ -64,7 +64,7 @@ impl VictimSelection {
     /// Returns the place to ask now, and the kind of steal; `None` if there is none, and all lifelines remember this
     /// place.
     ///
-    /// Places of which `is_dead` holds are passed over; `draw` returns a random number below the one it is given.
+    /// Skips places for which `is_dead` holds; `draw` returns a random number below its argument.
     pub(super) fn next(
         &mut self,
         mut draw: impl FnMut(usize) -> usize,
@@ -83,8 +83,8 @@ impl VictimSelection {
         Some((next.place, StealKind::Lifeline))
     }
 
-    /// Notes that tasks of `giver` have arrived, for a request of this kind: there are random steals again, and a
-    /// lifeline can be asked again.
+    /// Records that tasks of `giver` have arrived for a request of this kind: random steals start again, and a lifeline
+    /// can be asked again.
     pub(super) fn found(&mut self, giver: usize, kind: StealKind) {
         self.steals_left = self.steals;
         if kind == StealKind::Lifeline {
@@ -94,14 +94,14 @@ impl VictimSelection {
     }
 }
 
-/// The lifelines of the place `own`, of `members`, which are in order and have it.
+/// Returns the lifelines of the place `own` among `members`, which are sorted and include it.
 fn lifelines_of(own: usize, members: &[usize], parameters: &Parameters) -> impl Iterator<Item = usize> {
     let rank = members.partition_point(|member| *member < own);
     let (count, base) = (parameters.lifelines_of(members.len()), parameters.lifeline_base as usize);
     lifelines(rank, members.len(), base, count).into_iter().map(|rank| members[rank])
 }
 
-/// The places that have the place `own` as a lifeline, in order.
+/// Returns the places that have the place `own` as a lifeline, in order.
 pub(super) fn thieves_of(own: usize, members: &[usize], parameters: &Parameters) -> Vec<usize> {
     let has_own = |place: &usize| lifelines_of(*place, members, parameters).any(|lifeline| lifeline == own);
     members.iter().copied().filter(has_own).collect()

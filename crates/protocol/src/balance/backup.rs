@@ -1,23 +1,24 @@
-//! Exactness of a run when places die: numbered parts, backups at partners, and the assignment of restores.
+//! Exact results when places die: numbered parts, backups at partners, and the assignment of restores.
 //!
-//! Each place has a [`BackupState`] beside its balancer. Bags, and parts of them, are bytes here: a partner keeps what
-//! it never reads, and one machine does for all bags. All steps are those of `docs/design/glb.md`, section 4.
-//! Invariant: the backups, and the parts that are given and not in the backup of their receiver, hold each task once.
+//! Each place has a [`BackupState`] beside its balancer. Bags, and parts of them, are bytes here: a partner never
+//! decodes what it keeps, and one machine serves all types of bags. All steps are those of `docs/design/glb.md`,
+//! section 4. Invariant: the backups, and the given parts that are not in the backup of their receiver, hold each task
+//! once.
 
 use crate::ordered::{OrderedMap, OrderedSet};
 use crate::ordered_keys;
 use serde::{Deserialize, Serialize};
 
-/// Parts that a place takes in without having saved, at most: what their givers keep for it is bounded so.
+/// Largest number of parts that a place accepts without a save: it bounds what their givers keep for it.
 const UNSAVED_MAX: usize = 16;
 
-/// A bag or a part of one, as bytes.
+/// A bag or a part of one, encoded.
 pub type EncodedBag = Vec<u8>;
 
-/// Numbers that have arrived from one giver. They arrive nearly in order.
+/// Numbers that have arrived from one giver, nearly in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceivedNumbers {
-    /// All below this one have come.
+    /// All below this one have arrived.
     below: u64,
     /// Numbers beyond `below` that have arrived.
     beyond: OrderedSet<u64>,
@@ -38,21 +39,27 @@ impl ReceivedNumbers {
     }
 }
 
-/// The numbers that have come, by giver.
+/// The numbers that have arrived, by giver.
 type Received = OrderedMap<usize, ReceivedNumbers>;
 
-/// Parts by name.
+/// Parts by id.
 type Parts<V> = OrderedMap<PartName, V>;
 
-/// A save that has begun: its number, and to whom and what, if anybody is to keep it.
-pub type StartedSave = (u64, Option<(usize, Save)>);
+/// A save that has begun.
+#[derive(Clone, Debug)]
+pub struct StartedSave {
+    /// Its number, for [`BackupState::saved`].
+    pub version: u64,
+    /// The partner and the content to send; the save of the first place has no partner.
+    pub outgoing: Option<(usize, Save)>,
+}
 
-/// The name of a part that one place has given to another.
+/// The id of a part that one place has given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PartName {
     giver: usize,
     thief: usize,
-    /// Counts what this giver has given to this thief.
+    /// Number of the part among those of this giver for this thief.
     number: u64,
 }
 
@@ -66,11 +73,11 @@ ordered_keys! {
         };
 }
 
-/// A part that was given and may not be safe at its receiver.
+/// A part that was given and may not be in its receiver's backup.
 #[derive(Clone, Debug)]
 struct GivenPart {
     part: EncodedBag,
-    /// The first save that had it, and whether the partner has taken that in.
+    /// The first save that includes it, and whether the partner has stored that.
     version: Option<u64>,
     is_saved: bool,
 }
@@ -81,7 +88,7 @@ pub struct Save {
     version: u64,
     bag: Option<EncodedBag>,
     received: Received,
-    /// All parts that are given and may not be safe, and those of them that the partner may not have.
+    /// All given parts that may not be in a backup, and those of them that the partner may not have.
     given: Vec<PartName>,
     parts: Vec<(PartName, EncodedBag)>,
 }
@@ -95,42 +102,42 @@ struct Backup {
     parts: Parts<EncodedBag>,
 }
 
-/// Facts a place knows that matter when others have died.
+/// Facts of a place that matter when others have died.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryFacts {
     received: Received,
-    /// Parts that it has given to the dead, and that may not have been safe there.
+    /// Parts that it has given to the dead, and that may not have been in a backup there.
     given: Vec<PartName>,
-    /// Parts received, and parts given, of each dead place whose backup it has.
+    /// Parts received and parts given by each dead place whose backup it has.
     backups: Vec<(usize, Received, Vec<PartName>)>,
 }
 
 /// Bags and parts that a place restores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RestoreOrders {
-    /// Dead places whose bag it takes from the backup.
+    /// Dead places whose bags it takes from their backups.
     bags: Vec<usize>,
-    /// Parts that the dead had given, from their backups, and own ones that the dead had not saved.
+    /// Parts that the dead had given, from their backups, and own parts that the dead had not saved.
     parts: Vec<PartName>,
 }
 
-/// The part of a place in keeping a run exact.
+/// The state of a place that keeps a run exact.
 #[derive(Clone, Debug)]
 pub struct BackupState {
     own: usize,
-    /// Place that keeps the backup; the first member has none, because nothing goes on without it.
+    /// Place that keeps the backup; the first member has none, because the run ends with it.
     partner: Option<usize>,
     version: u64,
-    /// Number of parts each place has been given.
+    /// Number of parts given to each place.
     numbers: OrderedMap<usize, u64>,
     given: Parts<GivenPart>,
     received: Received,
-    /// Parts taken in since the last save; and those whose giver is told when the partner has the save.
+    /// Number of parts accepted since the last save; then the givers to notify once the partner has the save.
     unsaved: usize,
     unsettled: OrderedSet<usize>,
     telling: OrderedMap<u64, Vec<(usize, ReceivedNumbers)>>,
     backups: OrderedMap<usize, Backup>,
-    /// Dead places of which the facts have been told: their backups stay as they were then.
+    /// Dead places whose facts were reported: their backups no longer change.
     reported_dead: OrderedSet<usize>,
 }
 
@@ -160,7 +167,7 @@ impl BackupState {
     }
 
     /// Numbers a part that leaves the bag for `thief`; returns its number. It must not leave the place before a save
-    /// that begins after this call is over.
+    /// that begins after this call has ended.
     pub fn give(&mut self, thief: usize, part: EncodedBag) -> u64 {
         let next = self.numbers.get_or_default(thief);
         let number = *next;
@@ -170,7 +177,7 @@ impl BackupState {
         number
     }
 
-    /// Notes that a part of `giver` has been merged into the bag.
+    /// Records that a part of `giver` was merged into the bag.
     pub fn receive(&mut self, giver: usize, number: u64) {
         self.received.get_or_default(giver).note(number);
         self.unsettled.insert(giver);
@@ -183,9 +190,6 @@ impl BackupState {
     }
 
     /// Begins a save of the bag as it is now.
-    ///
-    /// Returns its number, for [`BackupState::saved`], its receiver and its contents; nobody keeps that of the first
-    /// place.
     pub fn begin_save(&mut self, bag: Option<EncodedBag>) -> StartedSave {
         self.version += 1;
         let version = self.version;
@@ -194,7 +198,9 @@ impl BackupState {
         let safe = |giver| (giver, self.received.get(giver).cloned().unwrap_or_default());
         let tells = unsettled.iter().map(safe).collect();
         self.telling.insert(version, tells);
-        let Some(partner) = self.partner else { return (version, None) };
+        let Some(partner) = self.partner else {
+            return StartedSave { version, outgoing: None };
+        };
         let mut parts = Vec::new();
         self.given.for_each_mut(|name, given| {
             if !given.is_saved {
@@ -203,11 +209,12 @@ impl BackupState {
             }
         });
         let (received, given) = (self.received.clone(), self.given.keys().collect());
-        (version, Some((partner, Save { version, bag, received, given, parts })))
+        let save = Save { version, bag, received, given, parts };
+        StartedSave { version, outgoing: Some((partner, save)) }
     }
 
-    /// Notes that the partner has taken a save in, if there is one. Returns the places to tell that their parts are
-    /// safe, and which parts.
+    /// Records that the partner has stored a save, if there is a partner. Returns the places to notify, with their
+    /// parts that are now in a backup.
     pub fn saved(&mut self, version: u64) -> Vec<(usize, ReceivedNumbers)> {
         self.given.for_each_mut(|_, given| {
             given.is_saved |= given.version.is_some_and(|first| first <= version);
@@ -215,14 +222,14 @@ impl BackupState {
         self.telling.remove(version).unwrap_or_default()
     }
 
-    /// Notes that the place `thief` has saved these parts of this place.
+    /// Records that the place `thief` has saved these parts of this place.
     pub fn settled(&mut self, thief: usize, safe: &ReceivedNumbers) {
         self.given.retain(|name, _| name.thief != thief || !safe.has(name.number));
     }
 
-    /// Keeps the state of `owner`, whose partner this place is. An older one than is kept changes nothing: the newer
-    /// one had all of it. Nor does one of a dead place of which the facts have been told: it would hold parts that
-    /// their givers restore by these facts, and nothing that the dead place waited for has left it.
+    /// Stores the state of `owner`, whose partner this place is. A state older than the stored one is ignored, because
+    /// the newer one includes it. So is one of a dead place whose facts were reported: it would hold parts that their
+    /// givers restore by these facts, and nothing that the dead place held back for it has left.
     pub fn keep(&mut self, owner: usize, save: Save) {
         if self.reported_dead.contains(owner) {
             return;
@@ -242,7 +249,7 @@ impl BackupState {
         self.backups.insert(owner, Backup { version, bag, received, parts });
     }
 
-    /// Returns the facts this place knows about the `dead`; nothing is under way, and it knows these deaths.
+    /// Returns what this place knows about the `dead`; nothing is in flight, and it knows of these deaths.
     pub fn facts(&mut self, dead: &[usize]) -> RecoveryFacts {
         self.reported_dead.extend(dead.iter().copied());
         let given = self.given.keys().filter(|name| dead.contains(&name.thief)).collect();
@@ -252,7 +259,7 @@ impl BackupState {
         RecoveryFacts { received: self.received.clone(), given, backups: backups.collect() }
     }
 
-    /// Takes out what the orders say, and begins anew among `members`. Returns what is to be merged into the bag.
+    /// Carries out the orders, and starts again among `members`. Returns what to merge into the bag.
     pub fn restore(&mut self, orders: RestoreOrders, members: &[usize]) -> Vec<EncodedBag> {
         let RestoreOrders { bags, parts } = orders;
         let mut restored = Vec::new();
@@ -266,7 +273,7 @@ impl BackupState {
         }
         let (version, numbers) = (self.version, std::mem::take(&mut self.numbers));
         let reported_dead = std::mem::take(&mut self.reported_dead);
-        // A body that serves a dead thief may still be about to end a save: numbers are not used again.
+        // A body that serves a dead thief may still be about to end a save, so numbers are not reused.
         *self = BackupState { version, numbers, reported_dead, ..BackupState::new(self.own, members) };
         restored
     }
@@ -277,7 +284,7 @@ impl BackupState {
 /// `members` are those before the deaths, in order.
 ///
 /// # Errors
-/// The first place that is lost.
+/// The first place whose state is lost.
 pub fn restore_orders(
     members: &[usize],
     dead: &[usize],
@@ -333,13 +340,13 @@ mod tests {
         assert_eq!(restore_orders(&[0, 1], &[0], &OrderedMap::new()), Err(0));
     }
 
-    /// Places with bags that are lists of task numbers of a byte, one of which dies after any step.
+    /// Places with bags that are lists of one-byte task numbers, one of which dies after any step.
     struct Model {
         safeties: Vec<BackupState>,
         bags: Vec<Option<EncodedBag>>,
-        /// Parts that have left.
+        /// Parts in flight.
         parts: Vec<OutgoingPart>,
-        /// Saves under way: owner, version, what.
+        /// Saves in progress: owner, version, content.
         saves: Vec<(usize, u64, SaveTo)>,
         /// Parts that wait for a save: the version, then the part.
         waiting: Vec<(u64, OutgoingPart)>,
@@ -348,7 +355,7 @@ mod tests {
     /// Giver, thief, number, tasks.
     type OutgoingPart = (usize, usize, u64, EncodedBag);
 
-    /// The partner, and what it is to keep.
+    /// The partner, and its save.
     type SaveTo = Option<(usize, Save)>;
 
     impl Model {
@@ -366,8 +373,8 @@ mod tests {
         }
 
         fn save(&mut self, place: usize) -> u64 {
-            let (version, save) = self.safeties[place].begin_save(self.bags[place].clone());
-            self.saves.push((place, version, save));
+            let StartedSave { version, outgoing } = self.safeties[place].begin_save(self.bags[place].clone());
+            self.saves.push((place, version, outgoing));
             version
         }
 
@@ -404,7 +411,7 @@ mod tests {
             }
         }
 
-        /// Kills the place: all that lives ends what it has begun, and the others restore.
+        /// Kills the place: all living places end what they have begun, and restore.
         fn die(&mut self, victim: usize) {
             let saves = self.saves.iter().filter(|(owner, ..)| *owner == victim);
             let late: Vec<(usize, Save)> = saves.filter_map(|(.., save)| save.clone()).collect();
@@ -417,7 +424,7 @@ mod tests {
             while !self.saves.is_empty() {
                 self.step(1, 0, 0);
             }
-            // Parts for a partner that is dead do not wait for it.
+            // Parts that wait for a save to a dead partner wait no longer.
             self.parts.extend(self.waiting.drain(..).map(|(_, part)| part));
             self.parts.retain(|(_, thief, ..)| *thief != victim);
             while !self.parts.is_empty() {
@@ -426,7 +433,7 @@ mod tests {
             let all: Vec<usize> = (0..self.bags.len()).collect();
             let living: Vec<usize> = all.iter().copied().filter(|place| *place != victim).collect();
             let facts = living.iter().map(|place| (*place, self.safeties[*place].facts(&[victim]))).collect();
-            // A save of the victim may be carried out only now.
+            // A save of the victim may be stored only now.
             late.into_iter().for_each(|(partner, save)| self.safeties[partner].keep(victim, save));
             let orders = restore_orders(&all, &[victim], &facts).expect("its partner lives");
             for (place, orders) in orders {

@@ -1,35 +1,34 @@
-//! Number of tasks a place processes between two looks for messages.
+//! Number of tasks that a place processes between two looks for messages.
 //!
-//! Unless it is set, the batch is as long as 250 looks, measured as it goes; while others ask for tasks, as 10. Apart
-//! from the balancer because it knows times only, and no clock. Invariant: a batch has at least one task, and at most
-//! [`BATCH_MAX`].
+//! Unless it is set, a batch takes as long as 250 looks, measured during the run; while others ask for tasks, as long
+//! as 10. The file knows times only, and no clock. Invariant: a batch has at least one task, and at most [`BATCH_MAX`].
 
 use super::parameters::BATCH_MAX;
 use std::time::Duration;
 
-/// Ratio of a batch to a look for messages: a look costs 1/250, and spoils what the processor has foreseen.
+/// Ratio of a batch to a look for messages: a look costs 1/250, and disturbs the processor's predictions.
 const LOOKS: u32 = 250;
 
-/// The same where there is nobody who could ask.
+/// The same if there is no other place to ask.
 const LOOKS_ALONE: u32 = 1000;
 
 /// Divisor of the batches of a place that was asked for tasks: a place that asks once has too little, and will ask
 /// again.
 const SHORTER: u32 = 25;
 
-/// Batches that are shorter after a request.
+/// Number of shorter batches after a request.
 const SHORT_AFTER_REQUEST: u32 = 64;
 
-/// Tasks of the first batch: as in X10's library.
+/// Number of tasks in the first batch, as in X10's library.
 const FIRST: u32 = 100;
 
 /// Interval at which batches are measured, in batches.
 const MEASURED: u32 = 8;
 
-/// Most time of a batch that is chosen by measuring; a thief waits for half of it.
+/// Longest time of a batch whose size is measured; a thief waits for half of it on average.
 const TIME_MAX: Duration = Duration::from_millis(1);
 
-/// A task that takes longer, 26 days, counts as so long: four times as much is still a number.
+/// Longest time of a task that is counted, 26 days: four times that is still a number.
 const TASK_PS_MAX: u64 = u64::MAX / 8;
 
 /// The size of batches.
@@ -38,37 +37,37 @@ pub struct Batch {
     is_set: bool,
     size: u32,
     looks: u32,
-    /// Batches until the next one that is measured.
+    /// Number of batches until the next measurement.
     left: u32,
-    /// Batches that are still to be short.
+    /// Number of shorter batches left.
     short: u32,
-    /// The shortest look so far, and about what a task takes, in picoseconds; 0 until they are known.
+    /// The shortest look so far, and the approximate time of a task, in picoseconds; 0 until they are known.
     look_ps: u64,
     task_ps: u64,
 }
 
 impl Batch {
-    /// Batches of `size` tasks, or of as many as measuring says.
+    /// Makes batches of `size` tasks, or of a measured size.
     pub fn new(size: Option<u32>, is_alone: bool) -> Batch {
         let looks = if is_alone { LOOKS_ALONE } else { LOOKS };
         let (is_set, size) = (size.is_some(), size.unwrap_or(FIRST));
         Batch { is_set, size, looks, left: 0, short: 0, look_ps: 0, task_ps: 0 }
     }
 
-    /// Tasks of the next batch.
+    /// Returns the number of tasks in the next batch.
     pub fn size(&self) -> usize {
         let size = if self.short > 0 { (self.size / SHORTER).max(1) } else { self.size };
         size as usize
     }
 
-    /// Notes that another place has asked for tasks.
+    /// Records that another place has asked for tasks.
     pub fn asked(&mut self) {
         if !self.is_set {
             self.short = SHORT_AFTER_REQUEST;
         }
     }
 
-    /// Returns `true` if the next batch has to be measured.
+    /// Returns `true` if the next batch must be measured.
     pub fn is_due(&mut self) -> bool {
         if self.is_set {
             return false;
@@ -79,9 +78,9 @@ impl Batch {
         is_due
     }
 
-    /// A batch of `tasks` tasks took `time`, and the look for messages after it `look`.
+    /// Records that a batch of `tasks` tasks took `time`, and the look for messages after it `look`.
     ///
-    /// A clock that does not move says nothing.
+    /// Ignored if the clock did not move.
     pub fn measured(&mut self, tasks: usize, time: Duration, look: Duration) {
         if self.is_set || tasks == 0 || time.is_zero() || look.is_zero() {
             return;
@@ -89,7 +88,7 @@ impl Batch {
         let (look_ps, task_ps) =
             (picoseconds(look), (picoseconds(time) / tasks as u64).clamp(1, TASK_PS_MAX));
         self.look_ps = if self.look_ps == 0 { look_ps } else { self.look_ps.min(look_ps) };
-        // A task that seems long was interrupted, or a batch had few tasks: it counts, but not for all.
+        // A task that seems long was interrupted, or its batch had few tasks: it counts, but in part.
         self.task_ps = match self.task_ps {
             0 => task_ps,
             known => (3 * known + task_ps.min(known.saturating_mul(4))) / 4,

@@ -1,10 +1,9 @@
 //! Lifelines: the places that a place asks when random steals have found nothing.
 //!
-//! Apart from the rest because it is arithmetic. It is the cyclic hypercube of Saraswat et al., "Lifeline-based global
-//! load balancing" (PPoPP 2011), section 4. Invariant: with the number of lifelines that [`dimensions`] returns, every member is
-//! reached from every other.
+//! The graph is the cyclic hypercube of Saraswat et al., "Lifeline-based global load balancing" (PPoPP 2011), section
+//! 4. Invariant: with the number of lifelines that [`dimensions`] returns, every member is reached from every other.
 
-/// The least number of digits that number `members` members in base `base`: X10's z.
+/// Returns the least number of digits that number `members` members in base `base`: X10's z.
 ///
 /// `base` is at least 2. One member needs none.
 pub(super) fn dimensions(members: usize, base: usize) -> usize {
@@ -16,10 +15,10 @@ pub(super) fn dimensions(members: usize, base: usize) -> usize {
     digits
 }
 
-/// The lifelines of member `rank`, of `members`: for each of the first `count` digits in base `base`, the member whose
-/// number has that digit one less, cyclically, and is that of a member.
+/// Returns the lifelines of member `rank`, of `members`: for each of the first `count` digits in base `base`, the
+/// member whose number has that digit one less, cyclically, skipping numbers that no member has.
 ///
-/// A digit in which no other member differs has none. `rank` is less than `members`, and `base` at least 2.
+/// A digit in which no other member differs has no lifeline. `rank` is less than `members`, and `base` at least 2.
 pub(super) fn lifelines(rank: usize, members: usize, base: usize, count: usize) -> Vec<usize> {
     let mut lifelines = Vec::new();
     let mut weight = 1_usize;

@@ -1,34 +1,32 @@
 //! Parameters of load balancing: X10's n, w, l, z and m, and survival of deaths.
 //!
-//! Apart from the protocol because programs and command lines set them. Invariant: parameters that pass
-//! [`Parameters::check`] connect all places.
+//! Programs and command lines set them. Invariant: parameters that pass [`Parameters::check`] connect all places.
 
 use super::lifelines::dimensions;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Most tasks of a batch.
+/// Largest number of tasks in a batch.
 pub const BATCH_MAX: u32 = 1 << 20;
 
-/// Most random steals, lifelines, and greatest base.
+/// Largest number of random steals and of lifelines, and largest base.
 pub const STEALS_MAX: u32 = 1024;
 
-/// Parameters of load balancing. The defaults are those of X10's library, except for the batch, which is chosen by
-/// measuring.
+/// Parameters of load balancing. The defaults are those of X10's library, except for the batch, whose size is measured.
 ///
-/// The letters are X10's (`GLBParameters`), so that its users find their way.
+/// The letters are those of X10's `GLBParameters`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameters {
-    /// Tasks that a place processes between two looks for messages (n), 1 to 2^20; `None`: as many as take 250 times as
-    /// long as the look. X10's library has 100.
+    /// Number of tasks that a place processes between two looks for messages (n), 1 to 2^20; `None`: as many as take
+    /// 250 times as long as the look. X10's default is 100.
     pub batch: Option<u32>,
-    /// Places that are asked at random before the lifelines (w), 0 to 1024.
+    /// Number of places that are asked at random before the lifelines (w), 0 to 1024.
     pub random_steals: u32,
     /// Base of the lifeline graph (l), 2 to 1024.
     pub lifeline_base: u32,
-    /// Lifelines of a place (z); `None`: as few as connect all places, ceil(log_l P). More have no use.
+    /// Number of lifelines of a place (z); `None`: the least that connects all places, ceil(log_l P). More are useless.
     pub lifelines: Option<u32>,
-    /// Number of places from which a place chooses those that it asks at random (m), 1 or more.
+    /// Number of places from which a place draws its random victims (m), at least 1.
     pub victims_max: u32,
     /// The seed of the random choices. The result does not depend on it.
     pub seed: u64,
@@ -50,7 +48,7 @@ impl Default for Parameters {
     }
 }
 
-/// A parameter that is not allowed: which, its value, and what is allowed.
+/// A parameter that is not allowed: its name, its value, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterFault {
     name: &'static str,
@@ -67,7 +65,7 @@ impl fmt::Display for ParameterFault {
 impl std::error::Error for ParameterFault {}
 
 impl Parameters {
-    /// Checks them for a run on `places` places.
+    /// Checks the parameters for a run on `places` places.
     ///
     /// # Errors
     /// The first one that is not allowed.

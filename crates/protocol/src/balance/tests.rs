@@ -1,14 +1,14 @@
-//! Balancers of many places against each other, with bags that are numbers, in any order of events.
+//! Balancers of many places against each other, with numbers for bags, in any order of events.
 //!
-//! Answers and gifts under way are items of a list, of which any may come next. Each task makes others, so the number
-//! of all is known and must be processed; and when nothing is under way, nothing is left.
+//! Answers and gifts in flight are items of a list, any of which may come next. Each task makes others, so their total
+//! is known, and all must be processed; when nothing is in flight, nothing is left.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Message under way between places.
+/// A message in flight between places.
 enum Flight {
-    /// A request of the first place at the second one.
+    /// A request of the first place to the second one.
     Asked(usize, usize, StealKind),
     /// The answer of the second place to the first one.
     Answered(usize, usize, StealKind, u64),
@@ -26,7 +26,7 @@ enum Worker {
 
 struct Model {
     balancers: Vec<Balancer>,
-    /// Tasks of each place, each of which stands for itself only.
+    /// Number of tasks at each place, each a single task.
     bags: Vec<u64>,
     workers: Vec<Worker>,
     flights: Vec<Flight>,
@@ -39,7 +39,7 @@ fn drawn(state: &mut u64, below: usize) -> usize {
     (*state >> 33) as usize % below
 }
 
-/// Takes half of the tasks away.
+/// Takes half of the tasks out.
 fn split(bag: &mut u64) -> u64 {
     let part = *bag / 2;
     *bag -= part;
@@ -162,7 +162,7 @@ proptest! {
         prop_assert_eq!(model.processed.iter().sum::<u64>(), tasks);
         prop_assert!(model.bags.iter().all(|bag| *bag == 0));
         prop_assert!(model.workers.iter().all(|worker| *worker == Worker::None));
-        // A place at rest is remembered by each lifeline: new tasks anywhere would reach all.
+        // Each lifeline remembers a place at rest, so new tasks anywhere would reach all.
         for (place, balancer) in model.balancers.iter().enumerate() {
             let mut remembered = balancer.remembered.clone();
             let mut thieves: Vec<usize> = balancer.thieves.iter().copied().collect();

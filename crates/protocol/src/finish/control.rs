@@ -1,8 +1,8 @@
 //! Messages between places about finishes, and the actions that a place must take next.
 //!
-//! Control messages travel in their own class, in order between each pair of places, and are never dropped
-//! between live places. Tasks are not control messages: they carry a [`FinishId`] in the runtime's own frame.
-//! The invariant: every message is at most [`CONTROL_BYTES_MAX`](super::CONTROL_BYTES_MAX) bytes in postcard.
+//! Control messages travel in their own class, in order between each pair of places, and are never dropped between live
+//! places. Tasks are not control messages: they carry a [`FinishId`] in the runtime's own header. Invariant: every
+//! message is at most [`CONTROL_BYTES_MAX`](super::CONTROL_BYTES_MAX) bytes in postcard.
 
 use super::fault::{Fault, Outcome, Reason};
 use super::id::{FinishId, Key};
@@ -13,45 +13,45 @@ use serde::{Deserialize, Serialize};
 /// A message between two places about finishes; fields are what the sender knew when it sent it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Control {
-    /// To the home: no task of the finish is live here, and these were the counts since the last report.
+    /// To the home: no task of the finish is live here, and these are the counts since the last report.
     Report(FinishReport),
-    /// From the home: report when no task is live here and `missing` more tasks than last reported arrived.
+    /// From the home: report when no task is live here and `missing` more tasks than last reported have arrived.
     Ask {
         /// The finish.
         finish: FinishId,
-        /// Tasks that the home knows to be sent there, and not yet reported as received.
+        /// Number of tasks that the home knows were sent there and that are not yet reported as received.
         missing: u64,
-        /// A place that is gone: forget what was exchanged with it before answering.
+        /// A dead place: forget what was exchanged with it before answering.
         dead: Option<PlaceId>,
     },
-    /// To the home: please cancel. From the home: it is cancelled.
+    /// To the home: a request to cancel. From the home: the finish is cancelled.
     Cancel {
         /// The finish.
         finish: FinishId,
         /// Reason of the cancellation.
         reason: Reason,
     },
-    /// From the home: these finishes are over; nobody will name them again.
+    /// From the home: these finishes are over, and no message will name them again.
     Forget {
         /// The numbers of finishes of the sender; at most [`FORGET_BATCH`](super::FORGET_BATCH).
         serials: Vec<u64>,
     },
 }
 
-/// Report of a quiet place to the home of a finish; possibly one part of several.
+/// Report of a quiet place to the home of a finish, or one part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FinishReport {
     /// The finish.
     pub finish: FinishId,
-    /// Number of questions of the home that this answers; told in the last part.
+    /// Number of questions of the home that this answers; set in the last part.
     pub answers: u32,
     /// Tasks exchanged since the last report; at most [`REPORT_ENTRIES_MAX`](super::REPORT_ENTRIES_MAX).
     pub entries: Vec<Entry>,
-    /// One fault that is new.
+    /// A new fault.
     pub fault: Option<Fault>,
-    /// Faults that are new, but not kept.
+    /// Number of new faults that were not kept.
     pub faults_lost: u64,
-    /// The report goes on in the next control message about this finish from this place.
+    /// True if the report continues in the next control message about this finish from this place.
     pub more: bool,
 }
 
@@ -81,16 +81,16 @@ pub enum Output {
     },
 }
 
-/// Reason why a task may not travel, or may not be taken in. Nothing was counted.
+/// Reason why a task may not travel, or is not accepted. Nothing was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TaskRefusal {
-    /// The other place, or the home of the finish, is gone.
+    /// The other place, or the home of the finish, is dead.
     DeadPlace(PlaceId),
     /// The finish is cancelled; drop the new task.
     Cancelled,
-    /// There is no such finish (any more); drop the task, the peer is wrong.
+    /// There is no such finish (any more); drop the task, the peer is at fault.
     UnknownFinish,
-    /// There is no such place in this run; drop the message, the peer is wrong.
+    /// There is no such place in this run; drop the message, the peer is at fault.
     UnknownPlace(PlaceId),
 }
 
@@ -110,7 +110,7 @@ impl std::error::Error for TaskRefusal {}
 /// A control message that breaks the protocol. It changed nothing; the peer runs other code, or is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
-    /// The sender, or a place in the message, is not of this run.
+    /// The sender, or a place in the message, does not exist in this run.
     UnknownPlace(PlaceId),
     /// The sender may not say this about that finish.
     NotItsHome(FinishId),
@@ -136,7 +136,7 @@ impl std::fmt::Display for Violation {
 impl std::error::Error for Violation {}
 
 impl MembershipView {
-    /// Passes if tasks may be exchanged with `place`.
+    /// Returns `Ok` if tasks may be exchanged with `place`.
     #[inline]
     pub(super) fn admit(&self, place: PlaceId) -> Result<(), TaskRefusal> {
         if self.is_alive(place) { Ok(()) } else { Err(self.refuse(place)) }
@@ -147,7 +147,7 @@ impl MembershipView {
         if self.knows(place) { TaskRefusal::DeadPlace(place) } else { TaskRefusal::UnknownPlace(place) }
     }
 
-    /// Passes if `place` is of this run and not this one.
+    /// Returns `Ok` if `place` exists in this run and is not this one.
     pub(super) fn admit_peer(&self, place: PlaceId) -> Result<(), Violation> {
         if self.knows(place) && place != self.here { Ok(()) } else { Err(Violation::UnknownPlace(place)) }
     }

@@ -1,7 +1,8 @@
-//! Faults of a finish, and how a finish ends.
+//! Faults of a finish, and its outcome.
 //!
-//! Faults travel with reports, so number and length are bounded here. What a fault *means* to the program
-//! is the runtime's affair: the payload of a fault is bytes to this crate. The invariant: a dead place is
+//! Faults travel with reports, so their number and length are bounded here. Only the runtime knows what a fault *means*
+//! to the program: its payload is bytes to this crate. Invariant: a dead place is named once and never displaced by
+//! task faults.
 //! named once and never crowded out by task faults.
 
 use super::id::FinishKind;
@@ -9,13 +10,13 @@ use super::limits::{FAULTS_MAX, PAYLOAD_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};
 
-/// A text of at most [`TEXT_BYTES_MAX`] bytes; what is longer is cut, also on arrival from a peer.
+/// A text of at most [`TEXT_BYTES_MAX`] bytes; a longer one is cut, also on arrival from a peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String")]
 pub struct Text(Box<str>);
 
 impl Text {
-    /// The text itself.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -43,19 +44,19 @@ impl std::fmt::Display for Text {
     }
 }
 
-/// Description of a failed task by a runtime: at most [`PAYLOAD_BYTES_MAX`] bytes, which mean nothing here.
+/// A runtime's description of a failed task: at most [`PAYLOAD_BYTES_MAX`] bytes, which mean nothing here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u8>")]
 pub struct Payload(Box<[u8]>);
 
 impl Payload {
-    /// The bytes, as they were given.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Bytes that are too many for a [`Payload`]: only who knows what they mean can shorten them.
+/// Too many bytes for a [`Payload`]: only code that knows their meaning can shorten them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayloadTooLong {
     /// Length in bytes; [`PAYLOAD_BYTES_MAX`] are allowed.
@@ -79,7 +80,7 @@ impl TryFrom<Vec<u8>> for Payload {
     }
 }
 
-/// One thing that went wrong under a finish.
+/// An error of a task or place under a finish.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Fault {
     /// A task at `place` failed.
@@ -89,15 +90,15 @@ pub enum Fault {
         /// Description by the runtime there.
         payload: Payload,
     },
-    /// A place that the finish had reached, or that held tasks for it, is gone; those tasks are lost.
+    /// A place that the finish had reached, or that held tasks for it, is dead; those tasks are lost.
     DeadPlace {
-        /// The place that is gone.
+        /// The dead place.
         place: PlaceId,
     },
 }
 
 impl Fault {
-    /// The place of the task that failed, or that is gone.
+    /// Returns the place of the task that failed, or the dead place.
     pub fn place(&self) -> PlaceId {
         match self {
             Fault::Failed { place, .. } | Fault::DeadPlace { place } => *place,
@@ -108,9 +109,9 @@ impl Fault {
 /// Reason why a finish is cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Reason {
-    /// Somebody asked for it.
+    /// A task or canceller requested it.
     Requested(Text),
-    /// The home of the finish is gone, so nobody waits for its tasks any more.
+    /// The home of the finish is dead, so nothing waits for its tasks any more.
     DeadHome(PlaceId),
 }
 
@@ -119,11 +120,11 @@ pub enum Reason {
 pub struct Outcome {
     /// The first [`FAULTS_MAX`] task faults that reached the home, and each dead place once.
     pub faults: Vec<Fault>,
-    /// Task faults beyond those kept.
+    /// Number of task faults beyond those kept.
     pub faults_lost: u64,
     /// Set if the finish was cancelled before it ended.
     pub cancelled: Option<Reason>,
-    /// Kind that the finish turned out to need.
+    /// Kind of finish that was needed.
     pub kind: FinishKind,
 }
 
@@ -134,7 +135,7 @@ impl Outcome {
     }
 }
 
-/// The faults gathered so far, bounded.
+/// The faults collected so far, bounded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Faults {
     pub(super) kept: Vec<Fault>,
@@ -142,7 +143,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Keeps `fault` if there is room, else counts it.
+    /// Keeps `fault` if there is room, otherwise counts it.
     pub(super) fn push(&mut self, fault: Fault) {
         if let Fault::DeadPlace { .. } = fault {
             if !self.kept.contains(&fault) {

@@ -1,8 +1,8 @@
 //! All finishes at one place: the interface of the runtime to the protocol.
 //!
-//! One object a place, so that a local name is an index and a message is one lookup. It never iterates over
-//! hashed tables and keeps no time: the same calls give the same outputs. The invariant: every slot that is
-//! not free is a finish opened here, or is found in `proxies`, or is an orphan with live tasks.
+//! Each place has one object, so a local key is an index and a message takes one lookup. It never iterates over hashed
+//! tables and keeps no time: the same calls give the same outputs. Invariant: every slot that is not free is a finish
+//! opened here, or is found in `proxies`, or is an orphan with live tasks.
 
 use super::control::{Control, Output, TaskRefusal, Violation};
 use super::fault::{Fault, Reason};
@@ -28,7 +28,7 @@ pub struct Finishes {
     pub(super) proxies: OrderedMap<(PlaceId, u64), u32>,
     /// The serial of the next finish opened here.
     serial: u64,
-    /// Released finishes that a place has not been told to forget yet.
+    /// Released finishes that each place has not yet been told to forget.
     pub(super) forgets: OrderedMap<PlaceId, Vec<u64>>,
     /// Slots of the finishes opened here whose next questions wait for [`Finishes::ask_deferred`].
     pub(super) held_back: OrderedSet<usize>,
@@ -39,7 +39,7 @@ pub struct Finishes {
 }
 
 impl Finishes {
-    /// The finishes of place `here` in a run of `places` places; none yet.
+    /// Makes the finishes of place `here` in a run of `places` places; none at first.
     ///
     /// # Panics
     /// If `here` is not below `places`.
@@ -58,7 +58,7 @@ impl Finishes {
         }
     }
 
-    /// Opens a finish here. Its body counts as one live task: call [`Finishes::end`] when the body is over.
+    /// Opens a finish here. Its body counts as one live task: call [`Finishes::end`] when the body has ended.
     ///
     /// The key is valid until [`Output::Released`] names it.
     pub fn open(&mut self) -> Key {
@@ -91,9 +91,9 @@ impl Finishes {
         }
     }
 
-    /// Counts the end of a task here, if it is not the last one; else does nothing and says so. *Hot.*
+    /// Counts the end of a task here if it is not the last one; otherwise does nothing and returns `false`. *Hot.*
     ///
-    /// The same as [`Finishes::end`] without a fault, for the case in which there is nothing to do but count.
+    /// The same as [`Finishes::end`] without a fault, if there is nothing to do but count.
     #[inline]
     pub fn end_unless_last(&mut self, key: Key) -> bool {
         let slot = self.slot(key);
@@ -102,14 +102,14 @@ impl Finishes {
         many
     }
 
-    /// Counts a task that a live task here sends to `to`; the name goes along with it. *Hot.*
+    /// Counts a task that a live task here sends to `to`; the returned id goes with it. *Hot.*
     ///
     /// # Errors
     /// [`TaskRefusal::Cancelled`], [`TaskRefusal::DeadPlace`], [`TaskRefusal::UnknownPlace`]: nothing was counted, do
     /// not send.
     ///
     /// # Panics
-    /// If `to` is this place: that is what [`Finishes::begin`] is for.
+    /// If `to` is this place: use [`Finishes::begin`] for that.
     #[inline]
     pub fn depart(&mut self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
         assert!(to != self.membership.here, "a task departs to another place");
@@ -123,9 +123,9 @@ impl Finishes {
         Ok(slot.id)
     }
 
-    /// Takes back a [`Finishes::depart`] whose task was not sent after all.
+    /// Undoes a [`Finishes::depart`] whose task was not sent.
     ///
-    /// The task that called `depart` must be live ever since.
+    /// The task that called `depart` must have been live ever since.
     pub fn undo_depart(&mut self, key: Key, to: PlaceId) {
         self.slot(key).tally.undo_send(to);
     }
@@ -133,8 +133,8 @@ impl Finishes {
     /// Counts a task that arrived here. *Hot.*
     ///
     /// # Errors
-    /// A [`TaskRefusal`] other than `Cancelled`: nothing was counted, drop the task. (A task of a cancelled finish
-    /// is counted; ask [`Finishes::is_cancelled`], drop it and call [`Finishes::end`].)
+    /// A [`TaskRefusal`] other than `Cancelled`: nothing was counted, drop the task. (A task of a cancelled finish is
+    /// counted; check [`Finishes::is_cancelled`], drop it and call [`Finishes::end`].)
     #[inline]
     pub fn arrive(&mut self, id: FinishId, from: PlaceId) -> Result<Key, TaskRefusal> {
         let index = self.slot_for_arrival(id, from)?;
@@ -144,10 +144,10 @@ impl Finishes {
         Ok(slot.key(index))
     }
 
-    /// Begins a request (an `at`) from a live task here to `to`; the name goes along with it. *Hot.*
+    /// Begins a request (an `at`) from a live task here to `to`; the returned id goes with it. *Hot.*
     ///
-    /// It holds the finish open until [`Finishes::settle`], also if the task that waits is dropped. The request
-    /// costs no control message unless its body starts tasks under the finish.
+    /// It holds the finish open until [`Finishes::settle`], even if the waiting task is dropped. The request costs no
+    /// control message unless its body starts tasks under the finish.
     ///
     /// # Errors
     /// As [`Finishes::depart`].
@@ -164,10 +164,10 @@ impl Finishes {
         Ok(slot.id)
     }
 
-    /// Ends a request: its reply came, saying whether the visit was counted; or none will ever come.
+    /// Ends a request: its reply came, and says whether the visit was counted; or no reply will come.
     ///
-    /// If the target died before it replied, `counted` is true: nobody can know better. If the request was
-    /// never sent, it is false.
+    /// If the target died before it replied, `counted` is true, because no place can know. If the request was never
+    /// sent, it is false.
     pub fn settle(&mut self, key: Key, to: PlaceId, counted: bool, out: &mut Vec<Output>) {
         if counted {
             self.slot(key).tally.send(to);
@@ -175,8 +175,8 @@ impl Finishes {
         self.end(key, None, out);
     }
 
-    /// Lets the body of a request that came from `from` use the finish: call it before the body first starts
-    /// a task or makes a request under the finish; then call [`Finishes::end`] when the body is over. *Hot.*
+    /// Lets the body of a request from `from` use the finish: call it before the body first starts a task or makes a
+    /// request under the finish; then call [`Finishes::end`] when the body has ended. *Hot.*
     ///
     /// # Errors
     /// As [`Finishes::arrive`].
@@ -190,15 +190,16 @@ impl Finishes {
 
     /// Makes a visit counted, once; the reply must then say `counted`. *Hot.*
     ///
-    /// Due before its body first starts a task, here or elsewhere; before it settles a request that was
-    /// counted; before it cancels the finish; and when a request of it is abandoned: the body ends, or is
+    /// Call it before the body first starts a task, here or elsewhere; before it settles a request that was counted;
+    /// before it cancels the finish; and when a request of the body is abandoned: the body ends, is dropped, or goes on
+    /// without waiting for the reply.
     /// dropped, or goes on, without waiting for the reply.
     #[inline]
     pub fn count_visit(&mut self, key: Key, from: PlaceId) {
         self.slot(key).tally.receive(from);
     }
 
-    /// Takes in a control message.
+    /// Handles a control message.
     ///
     /// # Errors
     /// A [`Violation`]: the message was ignored; log it with the peer.
@@ -220,7 +221,7 @@ impl Finishes {
         }
     }
 
-    /// Learns that `place` is gone for good; harmless if known already.
+    /// Handles the death of `place`; harmless if known already.
     ///
     /// Finishes that it opened are cancelled here; finishes opened here that had reached it end with
     /// [`Fault::DeadPlace`], after all tasks at live places have ended.
@@ -235,7 +236,7 @@ impl Finishes {
         }
     }
 
-    /// Cancels the finish everywhere; it ends when all its tasks have been dropped. May be called anywhere.
+    /// Cancels the finish everywhere; it ends when all its tasks have been dropped. May be called at any place.
     pub fn cancel(&mut self, key: Key, reason: Reason, out: &mut Vec<Output>) {
         let slot = self.slot(key);
         if slot.cancelled.is_some() {
@@ -259,12 +260,12 @@ impl Finishes {
         self.peek(key).cancelled.is_some()
     }
 
-    /// Tasks of the finish here, and requests under way.
+    /// Returns the number of tasks of the finish here, and of requests in progress.
     pub fn live(&self, key: Key) -> u64 {
         self.peek(key).live
     }
 
-    /// The name of the finish that travels.
+    /// Returns the id of the finish, which travels.
     pub fn id(&self, key: Key) -> FinishId {
         self.peek(key).id
     }
@@ -303,17 +304,17 @@ impl Finishes {
         }
     }
 
-    /// Returns the faults under the finishes that this place holds, as far as it has not passed them on.
+    /// Returns the faults under finishes that this place holds and has not passed on.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         self.slots.iter().flat_map(|slot| &slot.faults.kept)
     }
 
-    /// Returns the number of finishes this place holds, opened here or elsewhere, idle proxies included.
+    /// Returns the number of finishes that this place holds, opened here or elsewhere, including idle proxies.
     pub fn held(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// The keys of the finishes opened here that are not over.
+    /// Returns the keys of the finishes opened here that have not ended.
     pub fn opened(&self) -> impl Iterator<Item = Key> {
         let homes = self.slots.iter().enumerate().filter(|(_, slot)| matches!(slot.role, Role::Home(_)));
         homes.map(|(index, slot)| slot.key(index))
@@ -349,7 +350,7 @@ impl Finishes {
         self.free.push(index as u32);
     }
 
-    /// The slot for a task or visit that came from `from`.
+    /// Returns the slot for a task or visit from `from`.
     #[inline]
     fn slot_for_arrival(&mut self, id: FinishId, from: PlaceId) -> Result<usize, TaskRefusal> {
         self.membership.admit(from)?;
@@ -373,7 +374,7 @@ impl Finishes {
         Ok(self.proxy(id))
     }
 
-    /// Does what is due when no task of the finish is live here.
+    /// Does what is due once no task of the finish is live here.
     #[inline(never)]
     fn quiesce(&mut self, index: usize, out: &mut Vec<Output>) {
         match self.slots[index].role {
@@ -390,9 +391,9 @@ impl Finishes {
 pub struct Explanation {
     /// The finish.
     pub finish: FinishId,
-    /// The place that gives the explanation; only the home of the finish knows of other places.
+    /// The place that explains; only the home of the finish knows of other places.
     pub here: PlaceId,
-    /// Tasks of the finish here, and requests under way.
+    /// Number of tasks of the finish here, and of requests in progress.
     pub live: u64,
     /// True if the finish is cancelled, as far as this place knows.
     pub cancelled: bool,
@@ -405,11 +406,11 @@ pub struct Explanation {
 pub struct Waiting {
     /// The place.
     pub place: PlaceId,
-    /// Tasks known to be sent there, and not known to have ended.
+    /// Number of tasks known to be sent there, and not known to have ended.
     pub tasks: u64,
-    /// Reports heard from there so far; what is known is as old as the last of them.
+    /// Number of reports received from there; the knowledge is as old as the last of them.
     pub reports: u32,
-    /// A question to it is unanswered: it is busy, far, or gone.
+    /// True if a question to it is unanswered: it is busy, far, or dead.
     pub asked: bool,
 }
 

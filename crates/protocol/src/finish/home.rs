@@ -1,7 +1,7 @@
-//! The home's side of the protocol: to take in reports, to ask, to end the finish.
+//! The home's side of the protocol: handle reports, ask, end the finish.
 //!
-//! A part of [`Finishes`], in its own file because it is the half that decides. docs/design/finish.md has the proof.
-//! It never looks into proxies. The invariant: a finish is released only by `conclude`.
+//! The half of [`Finishes`] that decides. docs/design/finish.md has the proof. It never looks into proxies. Invariant:
+//! only `conclude` releases a finish.
 
 use super::control::{Control, FinishReport, Output, Violation};
 use super::fault::{Fault, Outcome, Reason};
@@ -13,13 +13,13 @@ use super::slot::{Role, Slot};
 use crate::PlaceId;
 
 impl Finishes {
-    /// The slot of a finish opened here.
+    /// Returns the slot of a finish opened here.
     fn find_home(&self, id: FinishId) -> Option<usize> {
         let index = id.slot as usize;
         self.slots.get(index).is_some_and(|slot| slot.id == id && id != FinishId::NONE).then_some(index)
     }
 
-    /// Takes in a report to a finish opened here.
+    /// Handles a report about a finish opened here.
     pub(super) fn receive_report(
         &mut self,
         from: PlaceId,
@@ -86,8 +86,8 @@ impl Finishes {
         }
     }
 
-    /// Asks what was held back until now, and as many questions again after that: to be called when nothing else has
-    /// happened here for a while, or that was long ago, as long as [`Finishes::holds_back`] says so.
+    /// Asks the questions held back until now, and allows that many again. Call it while [`Finishes::holds_back`]
+    /// returns `true`: when nothing else has happened here for a while, or the last call was long ago.
     pub fn ask_deferred(&mut self, out: &mut Vec<Output>) {
         for index in std::mem::take(&mut self.held_back).iter() {
             self.slots[index].asked = 0;
@@ -100,7 +100,7 @@ impl Finishes {
         !self.held_back.is_empty()
     }
 
-    /// Ends a finish opened here if it is over, else asks those places that can say more.
+    /// Ends a finish opened here if it is over, otherwise asks the places that can say more.
     pub(super) fn conclude(&mut self, index: usize, out: &mut Vec<Output>) {
         let slot = &mut self.slots[index];
         if slot.live > 0 {
@@ -140,7 +140,7 @@ impl Finishes {
         self.release(index, out);
     }
 
-    /// Ends a finish that is over, and notes whom to tell some time.
+    /// Ends a finish that is over, and records the places to be told later.
     fn release(&mut self, index: usize, out: &mut Vec<Output>) {
         let slot = &mut self.slots[index];
         let Role::Home(ledger) = std::mem::replace(&mut slot.role, Role::Free) else { return };
@@ -167,7 +167,7 @@ impl Finishes {
         self.spare.keep(ledger);
     }
 
-    /// Takes a dead place out of a finish opened here, and asks the live places: they may hold tasks that it sent.
+    /// Removes a dead place from a finish opened here, and asks the live places: they may hold tasks that it sent.
     pub(super) fn mark_dead_at_home(&mut self, index: usize, place: PlaceId, out: &mut Vec<Output>) {
         let slot = &mut self.slots[index];
         let Role::Home(ledger) = &mut slot.role else { return };
@@ -186,7 +186,7 @@ impl Finishes {
         self.conclude(index, out);
     }
 
-    /// Takes in a request to cancel, or the news that a finish is cancelled.
+    /// Handles a request to cancel, or the news that a finish is cancelled.
     pub(super) fn receive_cancel(
         &mut self,
         from: PlaceId,
@@ -237,7 +237,7 @@ impl Finishes {
     }
 }
 
-/// Lets a place forget a finish that is over, or never was.
+/// Tells a place to forget a finish that is over, or never was.
 fn dismiss(to: PlaceId, finish: FinishId) -> Output {
     Output::Send { to, control: Control::Forget { serials: vec![finish.serial] } }
 }

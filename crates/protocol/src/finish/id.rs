@@ -1,47 +1,45 @@
-//! The two names of a finish, one that travels and one that a place uses for itself; and the shape it turned out to
-//! have.
+//! The id and the local key of a finish, and the kind of finish that was needed.
 //!
-//! The names are apart because the travelling one must be unique in the run and comes from peers, while the local one
-//! must be fast and is never taken from a message. Neither keeps anything alive. X10 lets a compiler or a pragma choose
-//! among finish protocols; here one protocol serves all shapes at the cost of the cheapest, and the shape is observed.
-//! It steers nothing; it is for reports to people. The invariant: a [`FinishId`] is never used for two finishes of one
-//! run.
+//! They are separate because the id must be unique in the run and comes from peers, while the key must be fast and is
+//! never taken from a message. Neither keeps anything alive. X10 lets a compiler or a pragma choose among finish
+//! protocols; here one protocol serves all kinds at the cost of the cheapest, and the kind is observed, for reports to
+//! people only. Invariant: a [`FinishId`] is never used for two finishes of one run.
 
 use crate::{PlaceId, ordered_keys};
 use serde::{Deserialize, Serialize};
 
-/// The name of a finish in the whole run; it travels with each task that the finish governs.
+/// The id of a finish in the whole run; it travels with each task that the finish governs.
 ///
-/// Holding one does not prove that the finish exists: it may be over, or invented by a peer.
+/// A value does not prove that the finish exists: it may be over, or invented by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FinishId {
     /// The place where the finish was opened and where its end is decided.
     pub(super) home: PlaceId,
-    /// Counts the finishes opened at `home`; never reused.
+    /// Number of the finish among those opened at `home`; never reused.
     pub(super) serial: u64,
     /// Slot in which `home` keeps the finish; only a hint for `home`.
     pub(super) slot: u32,
 }
 
 impl FinishId {
-    /// Size of [`FinishId::to_bytes`].
+    /// Length of [`FinishId::to_bytes`].
     pub const BYTES: usize = 16;
 
-    /// The name that no finish bears.
+    /// The id that no finish has.
     pub(super) const NONE: FinishId = FinishId { home: PlaceId(u32::MAX), serial: u64::MAX, slot: u32::MAX };
 
-    /// The place where the finish was opened.
+    /// Returns the place where the finish was opened.
     #[inline]
     pub fn home(self) -> PlaceId {
         self.home
     }
 
-    /// The number of the finish among those opened at its home; for messages to people.
+    /// Returns the number of the finish among those opened at its home; for messages to people.
     pub fn serial(self) -> u64 {
         self.serial
     }
 
-    /// A fixed-width form for message headers, the same on all hosts.
+    /// Returns a fixed-width form for message headers, the same on all hosts.
     #[inline]
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
@@ -51,7 +49,7 @@ impl FinishId {
         bytes
     }
 
-    /// The inverse of [`FinishId::to_bytes`]; any bytes are accepted, nonsense is refused on use.
+    /// Inverts [`FinishId::to_bytes`]; any bytes are accepted, and invalid ones refused on use.
     #[inline]
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> FinishId {
         let [a, b, c, d, e, f, g, h, serial @ ..] = bytes;
@@ -69,13 +67,13 @@ impl std::fmt::Display for FinishId {
     }
 }
 
-/// The name of a finish at one place, for that place only.
+/// The key of a finish at one place, for that place only.
 ///
-/// Valid while the holder accounts for at least one live task of the finish (or, for the opener, until
-/// `Released`). Use after that is a programming error and panics; it never reaches another finish
-/// (until 2³² finishes have used the same slot).
-// One word, the slot above the generation: as two fields it would be written in two pieces and read in one, which a
-// processor answers only when both have left its store buffer.
+/// Valid while the holder accounts for at least one live task of the finish (or, for the opener, until `Released`).
+/// Later use is a programming error and panics; it never reaches another finish (until 2³² finishes have used the same
+/// slot).
+// One word, the slot above the generation: two fields would be written in two pieces and read in one, which a processor
+// serves only once both have left its store buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(u64);
 
@@ -97,13 +95,13 @@ impl Key {
         self.0 as u32
     }
 
-    /// The key as a number, whose upper half is less than 2³² - 16.
+    /// Returns the key as a number, whose upper half is less than 2³² - 16.
     #[inline]
     pub fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The inverse of [`Key::to_bits`].
+    /// Inverts [`Key::to_bits`].
     #[inline]
     pub fn from_bits(bits: u64) -> Key {
         Key(bits)
@@ -117,15 +115,15 @@ pub enum FinishKind {
     Local,
     /// The home sent one task away, which sent none: one report.
     Single,
-    /// Only the home sent tasks away: one report a place, and one question and answer for a place that was
-    /// busy again after its report.
+    /// Only the home sent tasks away: one report for each place, and one question and answer for a place that was busy
+    /// again after its report.
     Spmd,
     /// Tasks sent tasks.
     General,
 }
 
 impl FinishKind {
-    /// All, in order.
+    /// All kinds, in order.
     pub const ALL: [FinishKind; 4] =
         [FinishKind::Local, FinishKind::Single, FinishKind::Spmd, FinishKind::General];
 }

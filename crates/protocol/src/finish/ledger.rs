@@ -1,9 +1,9 @@
 //! State of other places at the home of a finish: the balance of every ordered pair.
 //!
-//! A balance is tasks reported sent minus tasks reported received. The finish is over when the home is quiet
-//! and all balances are zero (docs/design/finish.md proves it). Made only when a finish leaves its home.
-//! It sends nothing itself. The invariant: `unsettled` counts the non-zero cells of `reached`, and
-//! `awaited` the places from which an answer is outstanding.
+//! A balance is the number of tasks reported sent minus that of tasks reported received. The finish is over when the
+//! home is quiet and all balances are zero (docs/design/finish.md has the proof). A ledger is made only when a finish
+//! leaves its home. It sends nothing itself. Invariant: `unsettled` counts the non-zero cells of `reached`, and
+//! `awaited` the places whose answers are outstanding.
 
 use super::id::FinishKind;
 use super::limits::SPARE_LEDGERS_MAX;
@@ -20,17 +20,17 @@ pub(super) struct ReachedPlace {
     from_home: i64,
     /// Balance of tasks from `place` to the home.
     to_home: i64,
-    /// Questions to `place` that it has not answered.
+    /// Number of unanswered questions to `place`.
     unanswered: u32,
-    /// Complete reports heard from `place`.
+    /// Number of complete reports from `place`.
     pub(super) reports: u32,
-    /// Tasks are known to have gone there or come from there.
+    /// True if tasks are known to have gone there or come from there.
     touched: bool,
-    /// A report of `place` has begun and not ended.
+    /// True while a report of `place` has begun and not ended.
     partial: bool,
-    /// `place` is in the list of candidates.
+    /// True if `place` is in the list of candidates.
     queued: bool,
-    /// `place` was told that the finish is cancelled.
+    /// True if `place` was told that the finish is cancelled.
     pub(super) cancel_sent: bool,
 }
 
@@ -76,19 +76,19 @@ pub(super) struct Ledger {
     awaited: usize,
     /// Places that may have to be asked.
     candidates: Vec<PlaceId>,
-    /// Tasks that the home sent away.
+    /// Number of tasks that the home sent away.
     departed: u64,
-    /// True if a task sent a task.
+    /// True if a task at another place sent a task.
     nested: bool,
 }
 
 impl Ledger {
-    /// The places reached so far, ascending.
+    /// Returns the places reached so far, ascending.
     pub(super) fn reached(&self) -> &[ReachedPlace] {
         &self.reached
     }
 
-    /// The record of `place`, made if there is none.
+    /// Returns the record of `place`, which it makes if there is none.
     pub(super) fn reach(&mut self, place: PlaceId) -> &mut ReachedPlace {
         let position = self.position(place);
         &mut self.reached[position]
@@ -128,7 +128,7 @@ impl Ledger {
         }
     }
 
-    /// Enters what the home itself exchanged with another place.
+    /// Enters the home's own exchange with another place.
     pub(super) fn enter_home(&mut self, entry: Entry) {
         self.departed = self.departed.saturating_add(entry.sent);
         self.nested |= entry.received > 0;
@@ -140,7 +140,7 @@ impl Ledger {
         self.add_candidate(entry.place);
     }
 
-    /// Enters what `place` reported to have exchanged with `home`.
+    /// Enters an exchange with `home` that `place` reported.
     pub(super) fn enter_report_home(&mut self, place: PlaceId, entry: Entry) {
         self.nested |= entry.sent > 0;
         self.change(place, |reach| {
@@ -150,7 +150,7 @@ impl Ledger {
         });
     }
 
-    /// Enters what `place` reported to have exchanged with a third place.
+    /// Enters an exchange with a third place that `place` reported.
     pub(super) fn enter_report(&mut self, place: PlaceId, entry: Entry) {
         self.nested = true;
         self.reach(place).touched = true;
@@ -171,7 +171,7 @@ impl Ledger {
         }
     }
 
-    /// Notes that a part of a report of `place` was entered, which answers that many questions.
+    /// Records that a part of a report of `place` was entered, which answers that many questions.
     pub(super) fn receive_report(&mut self, place: PlaceId, answers: u32, more: bool) {
         self.change(place, |reach| {
             reach.partial = more;
@@ -181,18 +181,18 @@ impl Ledger {
         self.add_candidate(place);
     }
 
-    /// Questions that `place` has not answered.
+    /// Returns the number of unanswered questions to `place`.
     pub(super) fn unanswered(&self, place: PlaceId) -> u32 {
         let position = self.reached.binary_search_by_key(&place, |reach| reach.place);
         position.map_or(0, |position| self.reached[position].unanswered)
     }
 
-    /// Notes that a question was sent to `place`.
+    /// Records that a question was sent to `place`.
     pub(super) fn ask(&mut self, place: PlaceId) {
         self.change(place, |reach| reach.unanswered = reach.unanswered.saturating_add(1));
     }
 
-    /// Tasks known to be sent to the place of `reach` and not known to be received there.
+    /// Returns the number of tasks known to be sent to the place of `reach` and not known to be received there.
     pub(super) fn missing(&self, reach: &ReachedPlace) -> u64 {
         let from_others = self.cross.range((reach.place, PlaceId(0))..=(reach.place, PlaceId(u32::MAX)));
         let positive = |balance: i64| u64::try_from(balance).unwrap_or(0);
@@ -205,7 +205,7 @@ impl Ledger {
         !self.candidates.is_empty()
     }
 
-    /// The next place to be asked, with what it misses.
+    /// Returns the next place to be asked, with the number of tasks that it misses.
     pub(super) fn next_question(&mut self) -> Option<(PlaceId, u64)> {
         while let Some(place) = self.candidates.pop() {
             let position = self.position(place);
@@ -219,12 +219,12 @@ impl Ledger {
         None
     }
 
-    /// Returns `true` if all that is known adds up and no answer is outstanding.
+    /// Returns `true` if all known counts add up and no answer is outstanding.
     pub(super) fn is_settled(&self) -> bool {
         self.unsettled == 0 && self.awaited == 0 && self.cross.is_empty()
     }
 
-    /// Drops all that concerns `place`; true if it is known to have had tasks of the finish.
+    /// Removes everything about `place`; returns whether it is known to have had tasks of the finish.
     pub(super) fn mark_dead(&mut self, place: PlaceId) -> bool {
         self.cross.retain(|(to, from), _| to != place && from != place);
         let Ok(position) = self.reached.binary_search_by_key(&place, |reach| reach.place) else {
@@ -248,18 +248,18 @@ impl Ledger {
     }
 }
 
-/// Empty ledgers with room, so that a finish that leaves its home does not allocate; no part of a state's identity.
+/// Empty ledgers with room, so that a finish that leaves its home need not allocate; not part of a state's identity.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::vec_box, reason = "the boxes go into slots as they are")]
 pub(super) struct LedgerPool(Vec<Box<Ledger>>);
 
 impl LedgerPool {
-    /// The ledger in `place`, put there if there is none.
+    /// Returns the ledger in `place`, which it puts there if there is none.
     pub(super) fn ledger<'a>(&mut self, place: &'a mut Option<Box<Ledger>>) -> &'a mut Ledger {
         place.get_or_insert_with(|| self.0.pop().unwrap_or_default())
     }
 
-    /// Keeps the ledger of a finish that is over for another one, if few are kept.
+    /// Keeps the ledger of a finish that is over for reuse, if few are kept.
     pub(super) fn keep(&mut self, mut ledger: Box<Ledger>) {
         if self.0.len() < SPARE_LEDGERS_MAX {
             let Ledger { mut reached, mut candidates, .. } = std::mem::take(&mut *ledger);
@@ -281,7 +281,7 @@ impl Hash for LedgerPool {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// A count as a balance; a peer's absurd count becomes the largest balance.
+/// Converts a count to a balance; a peer's absurd count becomes the largest balance.
 fn amount(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

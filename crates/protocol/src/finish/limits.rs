@@ -1,34 +1,34 @@
 //! The bounds of the finish protocol, in one file.
 //!
-//! They exist so that each message fits a fixed buffer and a place's memory for finishes can be stated.
-//! Nothing here is tuned at run time. The invariant: [`CONTROL_BYTES_MAX`] follows from the others.
+//! Because of them each message fits a fixed buffer, and a place's memory for finishes can be stated. Nothing here is
+//! tuned at run time. Invariant: [`CONTROL_BYTES_MAX`] follows from the others.
 
 /// Longest text of one reason, in bytes of UTF-8; longer texts are cut at a character.
 pub const TEXT_BYTES_MAX: usize = 1024;
 
-/// Most bytes that a runtime may say about one fault; more are refused.
+/// Largest payload of one fault in bytes; a larger one is refused.
 pub const PAYLOAD_BYTES_MAX: usize = 1024;
 
-/// Most task faults that one finish keeps (dead places not counted); the rest is counted only.
+/// Largest number of task faults that one finish keeps (without dead places); further ones are only counted.
 pub const FAULTS_MAX: usize = 16;
 
-/// Most table entries in one part of a report; a longer report travels in several parts.
+/// Largest number of table entries in one part of a report; a longer report travels in several parts.
 pub const REPORT_ENTRIES_MAX: usize = 32;
 
-/// Released finishes that a home collects for one place before it tells that place to forget them.
+/// Number of released finishes that a home collects for one place before it tells that place to forget them.
 ///
-/// A place therefore keeps at most this many idle proxies a home, besides those of open finishes.
+/// A place therefore keeps at most this many idle proxies for each home, besides those of open finishes.
 pub const FORGET_BATCH: usize = 32;
 
-/// Questions of one finish that are asked as soon as there is reason to; the next ones wait until the place rests.
+/// Number of questions of one finish that are asked immediately; further ones wait until the place rests.
 ///
-/// Tasks that hop from place to place would be asked after at every hop otherwise.
+/// Otherwise tasks that hop from place to place would cause a question at every hop.
 pub const PROMPT_QUESTIONS: u32 = 16;
 
-/// Most table entries that an idle proxy keeps allocated for reuse.
+/// Largest number of table entries that an idle proxy keeps allocated for reuse.
 pub(super) const IDLE_ENTRIES_MAX: usize = 4;
 
-/// Most empty ledgers that a place keeps for reuse.
+/// Largest number of empty ledgers that a place keeps for reuse.
 pub(super) const SPARE_LEDGERS_MAX: usize = 8;
 
 /// Largest encoding of a 32-bit and of a 64-bit number in postcard's variable-length form, in bytes.

@@ -1,13 +1,13 @@
 //! Distributed termination: a finish is over when all tasks started under it, at any place, have ended.
 //!
-//! A pure state machine: the runtime says what its tasks do ([`Finishes::begin`], [`Finishes::depart`], ...)
-//! and what peers say ([`Finishes::receive`]), and carries out each [`Output`]. docs/design/finish.md has the problem,
-//! the protocol, the proof and the message counts. Nothing here runs tasks, keeps time or moves bytes.
+//! A pure state machine: the runtime reports what its tasks do ([`Finishes::begin`], [`Finishes::depart`], ...) and
+//! what peers send ([`Finishes::receive`]), and carries out each [`Output`]. docs/design/finish.md has the problem, the
+//! protocol, the proof and the message counts. Nothing here runs tasks, keeps time or moves bytes.
 //!
 //! The runtime promises in return:
-//! 1. Control messages between two live places arrive, once, in order. Tasks may arrive in any order.
-//! 2. A task is counted by its sender (`depart`) before it can arrive, and each arrived task is counted
-//!    (`arrive`) and ended (`end`) once, even if its body cannot be decoded.
+//! 1. Control messages between two live places arrive once and in order. Tasks may arrive in any order.
+//! 2. A task is counted by its sender (`depart`) before it can arrive, and each arrived task is counted (`arrive`) and
+//!    ended (`end`) once, even if its body cannot be decoded.
 //! 3. A place that `place_died` names runs no task and sends nothing any more.
 
 mod control;

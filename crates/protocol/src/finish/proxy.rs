@@ -1,7 +1,7 @@
-//! The side of a place that a finish of another home has reached: to report, to answer, to vanish.
+//! The side of a place that a finish of another home has reached: report, answer, vanish.
 //!
-//! A part of [`Finishes`], in its own file because it decides nothing: it tells the home what it counted.
-//! The invariant: a proxy that the home cannot know of holds live tasks, or is gone.
+//! The half of [`Finishes`] that decides nothing: it tells the home its counts. Invariant: a proxy that the home cannot
+//! know of holds live tasks, or is gone.
 
 use super::control::{Output, Violation};
 use super::fault::Reason;
@@ -11,7 +11,7 @@ use super::slot::{Proxy, Role};
 use crate::PlaceId;
 
 impl Finishes {
-    /// The slot of a finish of another, live home; made if there is none.
+    /// Returns the slot of a finish of another, live home, which it makes if there is none.
     pub(super) fn proxy(&mut self, id: FinishId) -> usize {
         let known = self.proxies.get((id.home, id.serial));
         let index = match known {
@@ -27,7 +27,7 @@ impl Finishes {
         index
     }
 
-    /// Lets a quiet proxy report if it must, and disappear if nobody knows of it.
+    /// Makes a quiet proxy report if it must, and removes it if no other place knows of it.
     pub(super) fn report_if_due(&mut self, index: usize, out: &mut Vec<Output>) {
         let slot = &mut self.slots[index];
         let Role::Proxy(proxy) = &slot.role else { return };
@@ -44,7 +44,7 @@ impl Finishes {
         }
     }
 
-    /// Takes in an ask of the home.
+    /// Handles a question of the home.
     pub(super) fn answer(
         &mut self,
         from: PlaceId,
@@ -73,7 +73,7 @@ impl Finishes {
         Ok(())
     }
 
-    /// Drops proxies of finishes that are over.
+    /// Removes proxies of finishes that are over.
     pub(super) fn forget(&mut self, from: PlaceId, serials: &[u64]) -> Result<(), Violation> {
         let mut early = false;
         for &serial in serials {
@@ -88,7 +88,7 @@ impl Finishes {
         if early { Err(Violation::EarlyForget(from)) } else { Ok(()) }
     }
 
-    /// Turns the proxies of a dead home into orphans, and drops those that are quiet.
+    /// Makes the proxies of a dead home orphans, and removes those that are quiet.
     pub(super) fn orphan(&mut self, home: PlaceId, out: &mut Vec<Output>) {
         let proxies: Vec<_> =
             self.proxies.range((home, 0)..=(home, u64::MAX)).map(|(_, &i)| i as usize).collect();

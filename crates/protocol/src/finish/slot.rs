@@ -1,8 +1,8 @@
 //! One place's part of one finish: the finish itself at its home, a proxy elsewhere.
 //!
-//! Both count tasks in the same way, so that the hot path need not know which it is. What follows from a
-//! count reaching zero is decided in `finishes`. The invariant: `exchange_counts` holds what no report has told yet
-//! (at the home: what is not yet in the ledger), and is only told when `live` is zero.
+//! Both count tasks in the same way, so the hot path need not know which it is. `finishes` decides what follows when a
+//! count reaches zero. Invariant: `tally` holds what no report has included yet (at the home: what is not yet in the
+//! ledger), and is reported only when `live` is zero.
 
 use super::control::{Control, FinishReport, Output};
 use super::fault::{Faults, Reason};
@@ -18,9 +18,9 @@ pub(super) struct Slot {
     pub(super) id: FinishId,
     /// Number of times the slot was freed.
     pub(super) generation: u32,
-    /// Tasks of the finish at this place, running or waiting, and requests under way.
+    /// Number of tasks of the finish at this place, running or waiting, and of requests in progress.
     pub(super) live: u64,
-    /// Something was sent to another place under the finish from here.
+    /// True if something was sent to another place under the finish from here.
     pub(super) has_sent_tasks: bool,
     pub(super) tally: ExchangeCounts,
     pub(super) faults: Faults,
@@ -39,25 +39,25 @@ pub(super) enum Role {
     Home(Option<Box<Ledger>>),
     /// A finish opened elsewhere.
     Proxy(Proxy),
-    /// A finish whose home is gone; nobody is told anything.
+    /// A finish whose home is dead; nothing is reported any more.
     Orphan,
 }
 
 /// State of a proxy's exchange with the home.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Proxy {
-    /// A report was sent; the next one is sent only if asked.
+    /// True if a report was sent; the next one is sent only in answer to a question.
     pub(super) reported: bool,
-    /// The home knows that this place has a proxy, so it will tell when to forget it.
+    /// True if the home knows that this place has a proxy, so it will say when to forget it.
     pub(super) known: bool,
-    /// The last unanswered question: how many more tasks must arrive.
+    /// The last unanswered question: the number of further tasks that must arrive.
     pub(super) question: Option<u64>,
-    /// Unanswered questions.
+    /// Number of unanswered questions.
     pub(super) unanswered: u32,
 }
 
 impl Slot {
-    /// A slot that was never used.
+    /// Returns a slot that was never used.
     pub(super) fn free() -> Slot {
         Slot {
             id: FinishId::NONE,
@@ -72,7 +72,7 @@ impl Slot {
         }
     }
 
-    /// Makes the slot free; keys to it become invalid.
+    /// Frees the slot; keys to it become invalid.
     pub(super) fn vacate(&mut self) {
         self.id = FinishId::NONE;
         self.generation = self.generation.wrapping_add(1);
@@ -85,7 +85,7 @@ impl Slot {
         self.role = Role::Free;
     }
 
-    /// Returns the local name of what is in the slot.
+    /// Returns the key of the finish in the slot.
     #[inline]
     pub(super) fn key(&self, index: usize) -> Key {
         Key::new(index, self.generation)
@@ -99,7 +99,7 @@ impl Slot {
         }
     }
 
-    /// Returns `true` if a proxy without live tasks has to report now.
+    /// Returns `true` if a proxy without live tasks must report now.
     pub(super) fn is_report_due(&self, proxy: &Proxy) -> bool {
         match proxy.question {
             Some(missing) => self.tally.received() >= missing,
@@ -107,12 +107,12 @@ impl Slot {
         }
     }
 
-    /// Returns `true` if there is anything that the home has not been told.
+    /// Returns `true` if there is anything that the home does not know yet.
     pub(super) fn has_unreported(&self) -> bool {
         !self.tally.is_zero() || !self.faults.kept.is_empty() || self.faults.lost > 0
     }
 
-    /// Tells the home all that is new, in as many parts as needed.
+    /// Reports everything new to the home, in as many parts as needed.
     pub(super) fn report(&mut self, answers: u32, out: &mut Vec<Output>) {
         let mut entries = self.tally.entries().peekable();
         let mut faults = std::mem::take(&mut self.faults);

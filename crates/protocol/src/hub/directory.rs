@@ -1,7 +1,7 @@
 //! The tasks and hubs of a program, by unique names, and the map that says where each is.
 //!
-//! The map is no part of the program: it comes as pairs of a name and a place, and what it does not name is at place 0.
-//! Everything is checked before anything runs, so a program never finds out on the way that a name is wrong.
+//! The map is not part of the program: it consists of pairs of a name and a place, and names that it lacks are at place
+//! 0. Everything is checked before anything runs, so a wrong name never stops a program in the middle.
 
 use super::message::{HubId, TaskId};
 use super::rules::{HubKind, HubRule};
@@ -31,9 +31,9 @@ pub struct HubSpec {
 /// Definition of a hub.
 #[derive(Clone, Debug)]
 pub enum Entity {
-    /// One of the kinds that there are.
+    /// A hub of one of the known kinds.
     Known(HubKind),
-    /// One with a rule of the program.
+    /// A hub with a rule of the program.
     Own(fn() -> Box<dyn HubRule>),
 }
 
@@ -47,12 +47,12 @@ impl Entity {
     }
 }
 
-/// All tasks and hubs, and where they are; the same at each place.
+/// All tasks and hubs, and their places; the same at each place.
 #[derive(Clone, Debug, Default)]
 pub struct Directory {
     tasks: Vec<TaskSpec>,
     hubs: Vec<HubSpec>,
-    /// The entities in the order in which they were added, tasks and hubs.
+    /// Tasks and hubs by name.
     names: BTreeMap<String, Named>,
     task_places: Vec<PlaceId>,
     hub_places: Vec<PlaceId>,
@@ -71,14 +71,14 @@ pub enum DirectoryFault {
     Repeated(String),
     /// The map gives this name two places.
     MappedTwice(String),
-    /// The map has a name that no task or hub has.
+    /// The map has a name without a task or hub.
     Unknown {
         /// The name.
         name: String,
-        /// All names that there are.
+        /// All names of tasks and hubs.
         allowed: Vec<String>,
     },
-    /// The map has a place that the run has not.
+    /// The map has a place that the run lacks.
     NoPlace {
         /// The task or hub.
         name: String,
@@ -116,7 +116,7 @@ impl fmt::Display for DirectoryFault {
 impl std::error::Error for DirectoryFault {}
 
 impl Directory {
-    /// A directory without entities.
+    /// Makes an empty directory.
     pub fn new() -> Directory {
         Directory::default()
     }
@@ -159,7 +159,7 @@ impl Directory {
     /// Moves entities to the places of a map of a run of `places` places.
     ///
     /// # Errors
-    /// The first entry that is wrong; nothing has moved then.
+    /// The first wrong entry; nothing has moved.
     pub fn apply_map<'a>(
         &mut self,
         map: impl IntoIterator<Item = (&'a str, u32)>,
@@ -187,17 +187,17 @@ impl Directory {
         Ok(())
     }
 
-    /// The tasks, in the order in which they were added.
+    /// Returns the tasks, in the order in which they were added.
     pub fn tasks(&self) -> &[TaskSpec] {
         &self.tasks
     }
 
-    /// The hubs, in the order in which they were added.
+    /// Returns the hubs, in the order in which they were added.
     pub fn hubs(&self) -> &[HubSpec] {
         &self.hubs
     }
 
-    /// The hub of this name.
+    /// Returns the hub of this name.
     pub fn hub(&self, name: &str) -> Option<HubId> {
         match self.names.get(name) {
             Some(Named::Hub(hub)) => Some(*hub),
@@ -205,7 +205,7 @@ impl Directory {
         }
     }
 
-    /// The task of this name.
+    /// Returns the task of this name.
     pub fn task(&self, name: &str) -> Option<TaskId> {
         match self.names.get(name) {
             Some(Named::Task(task)) => Some(*task),
@@ -213,7 +213,7 @@ impl Directory {
         }
     }
 
-    /// The place of the task or hub of this name.
+    /// Returns the place of the task or hub of this name.
     pub fn place_of(&self, name: &str) -> Option<PlaceId> {
         match self.names.get(name)? {
             Named::Task(task) => self.place_of_task(*task),
@@ -221,12 +221,12 @@ impl Directory {
         }
     }
 
-    /// The place of a task of this directory.
+    /// Returns the place of a task of this directory.
     pub(crate) fn place_of_task(&self, task: TaskId) -> Option<PlaceId> {
         self.task_places.get(task.0 as usize).copied()
     }
 
-    /// The place of a hub of this directory.
+    /// Returns the place of a hub of this directory.
     #[inline]
     pub fn place_of_hub(&self, hub: HubId) -> Option<PlaceId> {
         self.hub_places.get(hub.0 as usize).copied()

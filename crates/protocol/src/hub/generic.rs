@@ -1,4 +1,4 @@
-//! The one generic hub: a rule, and the requests that wait for it.
+//! The generic hub: a rule, and the requests that wait for it.
 
 use super::message::{RequestId, ServiceReply, ServiceRequest, Status, TaskId};
 use super::rules::{HubRule, Readiness};
@@ -6,7 +6,7 @@ use super::waiting::WaitingList;
 
 /// A hub at its place.
 ///
-/// A request for which the predicate holds is carried out and returned, and those that wait are looked at again; at
+/// A request for which the predicate holds is carried out and returned, and the waiting requests are checked again: at
 /// once, or if the rule [defers](HubRule::defers), when the kernel schedules next.
 #[derive(Debug)]
 pub struct Hub {
@@ -16,16 +16,16 @@ pub struct Hub {
     defers: bool,
     is_local: bool,
     waiting: WaitingList,
-    /// True if waiting requests have to be looked at when the kernel schedules.
+    /// True if waiting requests must be checked when the kernel schedules.
     is_deferred: bool,
     /// Number of times it was locked.
     grants: u64,
-    /// The priority of the owner without inheritance, and the priority of its waiters last reported to it.
+    /// The priority of the owner without inheritance, and the priority of its waiters that was last reported to it.
     owner_base: u8,
     reported_priority: Option<u8>,
 }
 
-/// A change of what the owner of a hub inherits.
+/// A change of the priority that the owner of a hub inherits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Inheritance {
     pub(super) task: TaskId,
@@ -34,7 +34,7 @@ pub(super) struct Inheritance {
 }
 
 impl Hub {
-    /// Makes a hub in which nobody waits.
+    /// Makes a hub without waiting requests.
     pub fn new(rule: Box<dyn HubRule>) -> Hub {
         Hub {
             pairs: rule.pairs(),
@@ -49,7 +49,7 @@ impl Hub {
         }
     }
 
-    /// Returns `true` if those that wait are looked at when the kernel schedules next.
+    /// Returns `true` if waiting requests are checked when the kernel schedules next.
     #[inline]
     pub(super) fn defers(&self) -> bool {
         self.defers
@@ -61,22 +61,22 @@ impl Hub {
         self.is_local
     }
 
-    /// Returns `true` if [`reschedule`](Hub::reschedule) has something to do.
+    /// Returns `true` if [`reschedule`](Hub::reschedule) has work.
     pub fn is_deferred(&self) -> bool {
         self.is_deferred
     }
 
-    /// The task that has it locked.
+    /// Returns the task that has locked the hub.
     pub fn owner(&self) -> Option<TaskId> {
         self.rule.owner()
     }
 
-    /// The requests that wait, in their order.
+    /// Returns the waiting requests, in their order.
     pub fn waiting(&self) -> impl Iterator<Item = &ServiceRequest> {
         self.waiting.iter()
     }
 
-    /// Takes a request; adds what is returned to `replies`.
+    /// Handles a request; adds the replies to `replies`.
     pub fn request(&mut self, request: ServiceRequest, replies: &mut Vec<ServiceReply>) {
         match self.readiness(&request) {
             Readiness::Refuse(status) => replies.push(reply(request, status)),
@@ -90,8 +90,8 @@ impl Hub {
         }
     }
 
-    /// Carries out a request that returns at once, and adds what else is returned to `replies`. Returns its status, and
-    /// the number of the lock that it received or gave back; `None` if it waits. Not for a hub that
+    /// Carries out a request that returns at once, and adds other replies to `replies`. Returns its status, and the
+    /// number of the lock that it acquired or released; `None` if it waits. Not for a hub that
     /// [defers](HubRule::defers).
     #[inline]
     pub(super) fn request_at_once(
@@ -111,12 +111,12 @@ impl Hub {
         }
     }
 
-    /// Adds a request that waits.
+    /// Adds a waiting request.
     pub(super) fn add_waiting(&mut self, request: ServiceRequest) {
         self.waiting.insert(request);
     }
 
-    /// Returns `true` if a request has to wait until the kernel schedules, since others do.
+    /// Returns `true` if a request must wait until the kernel schedules, because others do.
     fn must_queue_behind(&self, request: &ServiceRequest) -> bool {
         self.is_deferred && self.waiting.position_of(request.operation).is_some()
     }
@@ -139,8 +139,8 @@ impl Hub {
         replies.insert(at, ServiceReply { grant, ..reply(request, Status::Done) });
     }
 
-    /// Takes the action of a request, and adds the reply to its partner; returns the number of the lock that the
-    /// request received or gave back.
+    /// Runs the action of a request, and adds the reply to its partner; returns the number of the lock that the request
+    /// acquired or released.
     #[inline]
     fn synchronise(&mut self, request: &mut ServiceRequest, replies: &mut Vec<ServiceReply>) -> Option<u64> {
         let before = self.rule.owner();
@@ -170,14 +170,14 @@ impl Hub {
         }
     }
 
-    /// Gives those that wait what they can get now, the most urgent first; the kernel is about to schedule.
+    /// Serves waiting requests with what is available now, the most urgent first; the kernel is about to schedule.
     pub fn reschedule(&mut self, replies: &mut Vec<ServiceReply>) {
         if std::mem::take(&mut self.is_deferred) {
             self.serve_waiting(replies);
         }
     }
 
-    /// Looks at all that wait, the most urgent first, until none of them synchronises.
+    /// Checks all waiting requests, the most urgent first, until none of them synchronises.
     fn serve_waiting(&mut self, replies: &mut Vec<ServiceReply>) {
         let mut position = 0;
         while position < self.waiting.len() {
@@ -203,12 +203,12 @@ impl Hub {
         }
     }
 
-    /// Gives a request that waits another priority, and its place in the list with it.
+    /// Changes the priority of a waiting request, and its position in the list.
     pub fn change_priority(&mut self, id: RequestId, priority: u8) {
         self.waiting.change_priority(id, priority);
     }
 
-    /// Gives back what `task` holds, which has ended, and drops its requests; `task` gets no replies.
+    /// Releases what `task`, which has ended, holds, and drops its requests; `task` gets no replies.
     pub(crate) fn forget_task(&mut self, task: TaskId, replies: &mut Vec<ServiceReply>) {
         self.waiting.remove_all(|request| request.task == task);
         if self.rule.release(task) {
@@ -216,7 +216,7 @@ impl Hub {
         }
     }
 
-    /// Returns the priority the owner inherits, if it differs from what it was last told.
+    /// Returns the priority that the owner inherits, if it differs from the last report.
     pub(super) fn take_inheritance(&mut self) -> Option<Inheritance> {
         let task = self.rule.owner()?;
         let first = self.waiting.first().map(|request| request.priority.max(self.rule.ceiling()));
@@ -237,7 +237,7 @@ fn reply(request: ServiceRequest, status: Status) -> ServiceReply {
 }
 
 impl super::HubOperation {
-    /// The other side of the hub.
+    /// Returns the other side of the hub.
     pub fn other(self) -> super::HubOperation {
         match self {
             super::HubOperation::Put => super::HubOperation::Get,

@@ -4,15 +4,15 @@ use crate::PlaceId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The number of a hub, in the order of its [`Directory`](super::Directory); the same at every place.
+/// Number of a hub, in the order of its [`Directory`](super::Directory); the same at every place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HubId(pub u32);
 
-/// The number of a task, in the order of its [`Directory`](super::Directory); the same at every place.
+/// Number of a task, in the order of its [`Directory`](super::Directory); the same at every place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TaskId(pub u32);
 
-/// The identity of a request: the place of its task, and a number that this place gives once.
+/// The id of a request: the place of its task, and a number that is unique there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId {
     /// The place of the task.
@@ -21,7 +21,7 @@ pub struct RequestId {
     pub number: u64,
 }
 
-/// The two sides of a hub. What they are called depends on its kind: a resource is unlocked and locked.
+/// The two sides of a hub, whose names depend on its kind: a resource is unlocked and locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum HubOperation {
     /// Signal, raise, put, enqueue, unlock, deallocate, post, write.
@@ -33,7 +33,7 @@ pub enum HubOperation {
 /// A service request of a task to a hub.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ServiceRequest {
-    /// Its identity.
+    /// Its id.
     pub id: RequestId,
     /// The hub.
     pub hub: HubId,
@@ -41,11 +41,11 @@ pub struct ServiceRequest {
     pub task: TaskId,
     /// The side of the hub.
     pub operation: HubOperation,
-    /// True if it waits if it cannot synchronise at once.
+    /// True if it waits when it cannot synchronise at once.
     pub waits: bool,
-    /// True if its time-out has passed before it arrived: it synchronises at once or has timed out.
+    /// True if its time-out passed before it arrived: it synchronises at once or has timed out.
     pub expired: bool,
-    /// The priority of the task when it was sent, or changed by inheritance since.
+    /// The priority of the task when it was sent, as changed by inheritance since.
     pub priority: u8,
     /// The priority of the task without inheritance.
     pub base: u8,
@@ -77,7 +77,7 @@ pub enum Status {
     Overflow,
     /// The place of the hub, or one on the way to it, is dead.
     DeadPlace(PlaceId),
-    /// The hub, or an operand of the request, is none that there is.
+    /// The hub, or an operand of the request, does not exist.
     Invalid,
 }
 
@@ -117,9 +117,9 @@ pub struct ServiceReply {
     /// The data that it got.
     #[serde(with = "bytes")]
     pub payload: Vec<u8>,
-    /// The number of the lock that it has got or given back, if the hub is a resource.
+    /// Number of the lock that it has acquired or released, if the hub is a resource.
     pub grant: Option<u64>,
-    /// The priority of the most urgent task that waits for that lock already, if one is more urgent than the owner.
+    /// The priority of the most urgent task that already waits for that lock, if it is more urgent than the owner.
     pub boost: Option<u8>,
 }
 
@@ -128,26 +128,26 @@ pub struct ServiceReply {
 pub enum PacketBody {
     /// A request, to the place of the hub.
     Request(ServiceRequest),
-    /// Its reply, to the place of the task.
+    /// A reply, to the place of the task.
     Return(ServiceReply),
-    /// The time-out of a request has passed, or nobody waits for it any more; to the place of the hub.
+    /// The time-out of a request has passed, or nothing waits for it any more; to the place of the hub.
     Withdraw {
         /// The request.
         id: RequestId,
         /// Its hub.
         hub: HubId,
     },
-    /// The task of a request has another priority; to the place of the hub.
+    /// The task of a request has a new priority; to the place of the hub.
     ChangeRequest {
         /// The request.
         id: RequestId,
         /// Its hub.
         hub: HubId,
-        /// The priority from now on.
+        /// The new priority.
         priority: u8,
     },
-    /// Tasks wait for the lock `grant` of `hub` that `task` has, the most urgent with `priority`; to the place of the
-    /// task.
+    /// Tasks wait for the lock `grant` of `hub`, which `task` holds, the most urgent with `priority`; to the place of
+    /// the task.
     ChangeTask {
         /// The owner.
         task: TaskId,
@@ -155,17 +155,17 @@ pub enum PacketBody {
         hub: HubId,
         /// The number of the lock.
         grant: u64,
-        /// The priority that the owner inherits; none if nobody waits who is more urgent.
+        /// The priority that the owner inherits; `None` if no waiting task is more urgent.
         priority: Option<u8>,
     },
 }
 
-/// A packet: a header of fixed size, and what it carries.
+/// A packet: a header of fixed size, and its content.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HubPacket {
-    /// The place that sent it first.
+    /// The place that sent it.
     pub from: PlaceId,
-    /// The place that it is for.
+    /// Its destination.
     pub to: PlaceId,
     /// Its priority on the way.
     pub priority: u8,
@@ -174,10 +174,10 @@ pub struct HubPacket {
 }
 
 impl HubPacket {
-    /// The bytes of a packet's header on a link (the source, section III.B).
+    /// Length of a packet's header on a link, in bytes (the source, section III.B).
     pub const HEADER_BYTES: usize = 32;
 
-    /// The used part of the packet's data.
+    /// Returns the used part of the packet's data.
     pub fn payload(&self) -> &[u8] {
         match &self.body {
             PacketBody::Request(request) => &request.payload,
@@ -189,7 +189,7 @@ impl HubPacket {
     }
 }
 
-/// Data that travels as one string of bytes and not byte by byte.
+/// Encodes data as one byte string, not byte by byte.
 mod bytes {
     use serde::de::{Error, Visitor};
     use serde::{Deserializer, Serializer};

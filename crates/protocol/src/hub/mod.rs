@@ -1,19 +1,18 @@
 //! Hubs: the synchronisation objects of a distributed real-time kernel, as in OpenComRTOS.
 //!
-//! Tasks interact only through hubs, by prioritised packets. A hub lives at one place; the request of a task goes to
-//! it as a packet, and what it comes to is returned as another, also when both are at one place. So where tasks and
-//! hubs are changes latency only. The source is Sputh, Lukin and Verhulst, "Transparent Programming of Many/Multi Cores
-//! with OpenComRTOS" (6th MARC symposium, 2012), section II.
+//! Tasks interact only through hubs, by prioritised packets. A hub lives at one place; a task's request goes to it as a
+//! packet, and the outcome returns as another, even if both are at one place. So the places of tasks and hubs change
+//! only the latency. The source is Sputh, Lukin and Verhulst, "Transparent Programming of Many/Multi Cores with
+//! OpenComRTOS" (6th MARC symposium, 2012), section II.
 //!
-//! [`Hub`] is the one generic hub: a [`HubRule`] (a predicate and an action) and a waiting list. [`rules`] has those of
-//! all kinds. [`HubNode`] is what one place knows: its hubs, its tasks with their priorities, and the requests that
-//! wait. [`PacketQueue`] is an inbox or an outbox, [`Routes`] the next hops, [`Directory`] the unique names and the
+//! [`Hub`] is the generic hub: a [`HubRule`] (a predicate and an action) and a waiting list. [`rules`] has the rules of
+//! all kinds. [`HubNode`] is the state of one place: its hubs, its tasks with their priorities, and the waiting
+//! requests. [`PacketQueue`] is an inbox or an outbox, [`Routes`] the next hops, [`Directory`] the unique names and the
 //! map.
 //!
-//! Priorities are 0 to 255; 0 is the most urgent. Nothing here reads a clock: that a time-out has passed is an input.
+//! Priorities are 0 to 255; 0 is the most urgent. Nothing here reads a clock: a passed time-out is an input.
 //!
-//! Whoever carries the packets promises that those of one pair of places arrive once and in the order in which they
-//! were sent.
+//! The carrier of packets promises that those of one pair of places arrive once and in order.
 
 mod directory;
 mod generic;

@@ -1,9 +1,9 @@
 //! State of one place: its hubs, its tasks, and their requests.
 //!
-//! Priority inheritance goes as follows. A hub tells the place of its owner the most urgent priority of those that
-//! wait, whenever it changes. The place gives the task the most urgent of its own priority and all that it inherits
-//! from what it holds; if the task waits for other hubs meanwhile, it tells these, and they sort the request anew and
-//! tell their owners in turn. So inheritance is transitive, whatever the places are.
+//! Priority inheritance: a hub reports the most urgent priority of its waiting requests to the place of its owner,
+//! whenever it changes. The place gives the task the most urgent of its own priority and those that it inherits from
+//! what it holds. If the task itself waits for other hubs, the place reports the new priority to these, which sort the
+//! request again and report to their owners in turn. So inheritance is transitive, across places.
 //!
 //! Invariant: an effective priority is the most urgent of the task's own and those inherited by what it holds.
 
@@ -17,7 +17,7 @@ use crate::PlaceId;
 use crate::ordered::{OrderedMap, OrderedSet};
 use std::collections::VecDeque;
 
-/// Action a place has to take.
+/// Action that a place must take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send a packet to another place.
@@ -34,10 +34,10 @@ pub enum Output {
         status: Status,
         /// Data that the request received.
         payload: Vec<u8>,
-        /// Number of the lock that it received or gave back, if the hub is a resource.
+        /// Number of the lock that it acquired or released, if the hub is a resource.
         grant: Option<u64>,
     },
-    /// Schedule a task of this place by another priority.
+    /// Set the priority of a task of this place.
     SetPriority {
         /// The task.
         task: TaskId,
@@ -46,7 +46,7 @@ pub enum Output {
     },
 }
 
-/// A request as a task makes it.
+/// A request, as a task makes it.
 #[derive(Clone, Debug)]
 pub struct Submission {
     /// The task, one of this place.
@@ -55,22 +55,22 @@ pub struct Submission {
     pub hub: HubId,
     /// The side of the hub.
     pub operation: HubOperation,
-    /// True if the request waits.
+    /// True if the request waits when it cannot synchronise at once.
     pub waits: bool,
     /// The data.
     pub payload: Vec<u8>,
-    /// Comes back with the request.
+    /// Returned with the request.
     pub tag: u64,
 }
 
 /// Outcome of [`HubNode::submit_at_once`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtOnce {
-    /// It has returned, with the number of the lock that it received or gave back if the hub has an owner.
+    /// It has returned, with the number of the lock that it acquired or released if the hub has an owner.
     Done(Status, Option<u64>),
-    /// It waits, and has this number.
+    /// It waits, under this number.
     Waits(u64),
-    /// It cannot be made so.
+    /// It needs [`HubNode::submit`].
     NotHere,
 }
 
@@ -80,7 +80,7 @@ struct Task {
     base: u8,
     effective: u8,
     held: Vec<Held>,
-    /// Locks that were given back before the reply has come that says that the task has them.
+    /// Locks that were released before the reply arrived that grants them.
     ended: Vec<(HubId, u64)>,
     /// The requests that have not returned.
     requests: Vec<(u64, HubId)>,
@@ -91,9 +91,9 @@ impl Task {
         Task { base, effective: base, held: Vec::new(), ended: Vec::new(), requests: Vec::new() }
     }
 
-    /// Notes that a lock has come, or that one is given back; the two replies may have changed places on the way.
-    fn note_lock(&mut self, lock: (HubId, u64), operation: HubOperation, inherited: Option<u8>) {
-        let (hub, grant) = lock;
+    /// Records that a lock was acquired or released; the two replies may have overtaken each other.
+    fn note_lock(&mut self, hub: HubId, grant: u64, operation: HubOperation, inherited: Option<u8>) {
+        let lock = (hub, grant);
         match operation {
             HubOperation::Get => match self.ended.iter().position(|ended| *ended == lock) {
                 Some(at) => _ = self.ended.swap_remove(at),
@@ -107,7 +107,7 @@ impl Task {
     }
 }
 
-/// A lock that a task has.
+/// A lock that a task holds.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     hub: HubId,
@@ -122,7 +122,7 @@ struct PendingRequest {
     hub: HubId,
     operation: HubOperation,
     tag: u64,
-    /// True if nobody waits for it any more.
+    /// True if nothing waits for it any more.
     is_given_up: bool,
 }
 
@@ -135,13 +135,13 @@ pub struct HubNode {
     hubs: IndexTable<Hub>,
     tasks: IndexTable<Task>,
     pending: RequestTable<PendingRequest>,
-    /// Hubs that have something to do when the kernel schedules.
+    /// Hubs with work for when the kernel schedules.
     deferred: OrderedSet<u32>,
     /// Places that are dead or behind a dead one, with the dead one.
     lost: OrderedMap<PlaceId, PlaceId>,
-    /// Room for replies.
+    /// A reused buffer for replies.
     replies: Vec<ServiceReply>,
-    /// Packets of this place to itself that are not served yet.
+    /// Packets of this place to itself that are not yet served.
     own: VecDeque<PacketBody>,
     packets: u64,
     /// Events at the hubs of this place, in order.
@@ -160,10 +160,10 @@ pub(super) enum LogEntry {
 }
 
 impl HubNode {
-    /// Requests of a place that may wait at a time. The rest of the table is for what is given back.
+    /// Largest number of waiting requests of a place. The rest of the table is for requests that give something back.
     pub const WAITING_MAX: usize = RequestTable::<PendingRequest>::LEN_MAX - 4_096;
 
-    /// Makes what place `here` has of a directory whose map has been applied.
+    /// Makes the node of place `here`, from a directory whose map has been applied.
     pub fn new(here: PlaceId, directory: Directory) -> HubNode {
         let hub = |(hub, spec): (u32, &HubSpec)| {
             (directory.place_of_hub(HubId(hub)) == Some(here)).then(|| Hub::new(spec.entity.rule()))
@@ -189,17 +189,17 @@ impl HubNode {
         }
     }
 
-    /// The tasks and hubs of all places.
+    /// Returns the tasks and hubs of all places.
     pub fn directory(&self) -> &Directory {
         &self.directory
     }
 
-    /// The effective priority of a task of this place.
+    /// Returns the effective priority of a task of this place.
     pub fn priority(&self, task: TaskId) -> Option<u8> {
         self.tasks.get(task.0).map(|task| task.effective)
     }
 
-    /// The tasks of this place, with their priorities.
+    /// Returns the tasks of this place, with their priorities.
     pub fn tasks(&self) -> impl Iterator<Item = (TaskId, u8)> {
         self.tasks.iter().map(|(task, entry)| (TaskId(task), entry.effective))
     }
@@ -209,23 +209,23 @@ impl HubNode {
         self.packets
     }
 
-    /// Returns `true` if [`reschedule`](HubNode::reschedule) has something to do.
+    /// Returns `true` if [`reschedule`](HubNode::reschedule) has work.
     #[inline]
     pub fn is_deferred(&self) -> bool {
         !self.deferred.is_empty()
     }
 
-    /// The requests of this place that have not returned, with the hub of each.
+    /// Returns the requests of this place that have not returned, with their tasks and hubs.
     pub fn pending(&self) -> impl Iterator<Item = (u64, TaskId, HubId)> {
         self.pending.iter().filter(|(_, pending)| !pending.is_given_up).map(|(n, p)| (n, p.task, p.hub))
     }
 
-    /// The hubs of this place.
+    /// Returns the hubs of this place.
     pub fn hubs(&self) -> impl Iterator<Item = (HubId, &Hub)> {
         self.hubs.iter().map(|(hub, state)| (HubId(hub), state))
     }
 
-    /// Makes a request; returns its number, which its [`Output::Return`] has. If
+    /// Makes a request; returns its number, which its [`Output::Return`] carries. If
     /// [`WAITING_MAX`](HubNode::WAITING_MAX) requests of the place wait, it returns with [`Status::Overflow`].
     pub fn submit(&mut self, submission: Submission, outputs: &mut Vec<Output>) -> u64 {
         let is_full = self.pending.len() >= HubNode::WAITING_MAX;
@@ -234,9 +234,9 @@ impl HubNode {
 
     /// Makes a request to a hub of this place that does not [defer](super::HubRule::defers), without a packet.
     ///
-    /// [`AtOnce::Done`]: it has returned, and `submission.payload` is the data that it received. [`AtOnce::Waits`]: it
-    /// returns with an [`Output::Return`] of this number. [`AtOnce::NotHere`]: nothing has happened, and the request is
-    /// for [`submit`](HubNode::submit).
+    /// [`AtOnce::Done`]: it has returned, and `submission.payload` is the data that it received. [`AtOnce::Waits`]: its
+    /// [`Output::Return`] will have this number. [`AtOnce::NotHere`]: nothing has happened; call
+    /// [`submit`](HubNode::submit).
     pub fn submit_at_once(&mut self, submission: &mut Submission, outputs: &mut Vec<Output>) -> AtOnce {
         let Submission { task, hub, operation, waits, tag, .. } = *submission;
         let (Some(entry), Some(state), true) =
@@ -283,7 +283,7 @@ impl HubNode {
         // The request and its reply.
         self.packets += 2;
         if let Some(grant) = grant {
-            entry.note_lock((hub, grant), operation, None);
+            entry.note_lock(hub, grant, operation, None);
         }
         if status == Status::Done && operation == HubOperation::Get {
             submission.payload = request.payload;
@@ -302,7 +302,7 @@ impl HubNode {
         AtOnce::Done(status, grant)
     }
 
-    /// Handles what a request of `task` to a hub of its place has brought about.
+    /// Handles the effects of a request of `task` on a hub of its place.
     fn after_own_request(&mut self, hub: HubId, task: TaskId, outputs: &mut Vec<Output>) {
         let mut replies = std::mem::take(&mut self.replies);
         self.after_hub(hub.0, &mut replies, outputs);
@@ -345,7 +345,7 @@ impl HubNode {
         number
     }
 
-    /// Says what comes back with a request that has not returned, in place of the tag of its submission.
+    /// Replaces the tag of a request that has not returned.
     #[inline]
     pub fn set_tag(&mut self, number: u64, tag: u64) {
         if let Some(pending) = self.pending.get_mut(number) {
@@ -353,13 +353,13 @@ impl HubNode {
         }
     }
 
-    /// Takes a packet of another place that is for this one.
+    /// Handles a packet of another place for this one.
     pub fn receive(&mut self, packet: HubPacket, outputs: &mut Vec<Output>) {
         self.serve(packet.body, outputs);
         self.serve_own(outputs);
     }
 
-    /// Handles the time-out of a request. It returns all the same, as done if it has synchronised meanwhile.
+    /// Handles the time-out of a request. The request still returns, as done if it has synchronised meanwhile.
     pub fn time_out(&mut self, number: u64, outputs: &mut Vec<Output>) {
         let Some(&PendingRequest { task, hub, .. }) = self.pending.get(number) else { return };
         let id = RequestId { place: self.here, number };
@@ -370,8 +370,7 @@ impl HubNode {
         self.serve_own(outputs);
     }
 
-    /// Gives up a request that nobody waits for any more. It is withdrawn; a lock or a block that it has received
-    /// meanwhile is given back.
+    /// Withdraws a request that nothing waits for any more; a lock or a block that it has received meanwhile goes back.
     pub fn give_up(&mut self, number: u64, outputs: &mut Vec<Output>) {
         if let Some(pending) = self.pending.get_mut(number) {
             pending.is_given_up = true;
@@ -379,7 +378,7 @@ impl HubNode {
         }
     }
 
-    /// Gives away the locks and blocks that were given back; the kernel is about to choose the task that runs next.
+    /// Grants the locks and blocks that were given back; the kernel is about to choose the task that runs next.
     pub fn reschedule(&mut self, outputs: &mut Vec<Output>) {
         while let Some(hub) = self.deferred.pop_first() {
             #[cfg(test)]
@@ -393,7 +392,7 @@ impl HubNode {
         }
     }
 
-    /// Handles the end of a task of this place: what it holds is given back.
+    /// Handles the end of a task of this place: everything that it holds is given back.
     pub fn end_task(&mut self, task: TaskId, outputs: &mut Vec<Output>) {
         let Some(entry) = self.tasks.get(task.0) else { return };
         for Held { hub, .. } in entry.held.clone() {
@@ -405,8 +404,8 @@ impl HubNode {
         }
     }
 
-    /// Handles the loss of place `lost`, which is `dead` or is reached over `dead`: the requests for its hubs return,
-    /// what its tasks hold here is given back, and what tasks of this place inherited from it ends.
+    /// Handles the loss of place `lost`, which is `dead` or is reached through `dead`: requests to its hubs return,
+    /// what its tasks hold here is given back, and inheritance from its hubs ends.
     pub fn place_lost(&mut self, lost: PlaceId, dead: PlaceId, outputs: &mut Vec<Output>) {
         if self.lost.insert(lost, dead).is_some() {
             return;
@@ -447,19 +446,20 @@ impl HubNode {
         self.serve_own(outputs);
     }
 
-    /// Gives back the lock or the block that a [`Get`](HubOperation::Get) of a task has received and nobody takes: the
-    /// payload and the grant of its [`Output::Return`]. A count, a bit or a packet is gone.
+    /// Gives back the lock or the block that a [`Get`](HubOperation::Get) of a task has received and nothing takes: the
+    /// payload and the grant of its [`Output::Return`]. A count, a bit or a packet is lost.
     pub fn reject(
         &mut self,
         task: TaskId,
         hub: HubId,
-        (payload, grant): (Vec<u8>, Option<u64>),
+        payload: Vec<u8>,
+        grant: Option<u64>,
         outputs: &mut Vec<Output>,
     ) {
         let is_held =
             |entry: &Task, grant| entry.held.iter().any(|held| (held.hub, held.grant) == (hub, grant));
         match grant {
-            // A lock that has ended must not unlock a later one of the task.
+            // A lock that was released must not release a later one of the task.
             Some(grant) if self.tasks.get(task.0).is_some_and(|entry| is_held(entry, grant)) => {
                 self.give_back(task, hub, Vec::new(), outputs);
             }
@@ -514,7 +514,7 @@ impl HubNode {
                 return self.inherit(hub, Inheritance { task, grant, priority }, outputs);
             }
             PacketBody::Request(request) if self.lost.contains_key(request.id.place) => {
-                // Its task is gone, so nobody would give back what it gets.
+                // Its task is gone, so nothing would give back what it gets.
                 self.replies = replies;
                 return;
             }
@@ -546,7 +546,7 @@ impl HubNode {
         self.replies = replies;
     }
 
-    /// Sends what a hub has returned, and tells its owner who waits.
+    /// Sends the replies of a hub, and reports the waiting priority to its owner.
     fn after_hub(&mut self, hub: u32, replies: &mut Vec<ServiceReply>, outputs: &mut Vec<Output>) {
         let inheritance = match self.hubs.get_mut(hub) {
             Some(state) => {
@@ -571,7 +571,7 @@ impl HubNode {
         }
         for mut reply in replies.drain(..) {
             if let Some(Inheritance { grant, priority, .. }) = inheritance {
-                // The owner learns of both by one packet.
+                // One packet tells the owner both.
                 if reply.grant == Some(grant) {
                     reply.boost = priority;
                 }
@@ -586,7 +586,7 @@ impl HubNode {
         self.send(place, priority.unwrap_or(u8::MAX), body, outputs);
     }
 
-    /// Takes the reply to a request of this place.
+    /// Handles the reply to a request of this place.
     fn accept(&mut self, reply: ServiceReply, outputs: &mut Vec<Output>) {
         let ServiceReply { id, status, payload, grant, boost, .. } = reply;
         let Some(PendingRequest { task, hub, operation, tag, is_given_up }) = self.pending.remove(id.number)
@@ -596,12 +596,12 @@ impl HubNode {
         if let Some(entry) = self.tasks.get_mut(task.0) {
             entry.requests.retain(|(number, _)| *number != id.number);
             if let Some(grant) = grant {
-                entry.note_lock((hub, grant), operation, boost);
+                entry.note_lock(hub, grant, operation, boost);
             }
         }
         if is_given_up {
             if status == Status::Done && operation == HubOperation::Get {
-                self.reject(task, hub, (payload, grant), outputs);
+                self.reject(task, hub, payload, grant, outputs);
             }
         } else {
             outputs.push(Output::Return { task, number: id.number, tag, status, payload, grant });
@@ -609,7 +609,7 @@ impl HubNode {
         self.settle_priority(task, outputs);
     }
 
-    /// Makes a task inherit, or no longer do so.
+    /// Starts or ends the inheritance of a task.
     fn inherit(&mut self, hub: HubId, inheritance: Inheritance, outputs: &mut Vec<Output>) {
         let Inheritance { task, grant, priority } = inheritance;
         let Some(entry) = self.tasks.get_mut(task.0) else { return };
@@ -620,7 +620,8 @@ impl HubNode {
         }
     }
 
-    /// Gives a task the most urgent priority of its own and those that it inherits, and tells the hubs where it waits.
+    /// Sets a task's priority to the most urgent of its own and those that it inherits, and reports it to the hubs
+    /// where it waits.
     fn settle_priority(&mut self, task: TaskId, outputs: &mut Vec<Output>) {
         let Some(entry) = self.tasks.get_mut(task.0) else { return };
         if entry.held.is_empty() && entry.effective == entry.base {

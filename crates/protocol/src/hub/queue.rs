@@ -1,20 +1,20 @@
 //! Inboxes and outboxes: packets by priority, then by arrival.
 //!
-//! A packet that says something about another one in the same queue must not overtake it. It is merged into it
-//! instead: a change of priority changes the request that it is for, a time-out marks it, and what the owner of a lock
-//! inherits is added to the reply with that lock. So packets about one request, or one lock, stay in order at each hop.
+//! A packet that modifies another one in the same queue must not overtake it, and is merged into it instead: a change
+//! of priority changes its request, a time-out marks it, and the priority that the owner of a lock inherits is added to
+//! the reply with that lock. So packets about one request, or one lock, stay in order at each hop.
 
 use super::message::{HubId, HubPacket, PacketBody, RequestId};
 
 /// Packets, the most urgent first, in order of arrival within one priority.
 #[derive(Clone, Debug, Default)]
 pub struct PacketQueue {
-    /// The next packet is the last one.
+    /// In reverse: the next packet is the last one.
     packets: Vec<HubPacket>,
 }
 
 impl PacketQueue {
-    /// An empty queue.
+    /// Makes an empty queue.
     pub fn new() -> PacketQueue {
         PacketQueue::default()
     }
@@ -30,7 +30,7 @@ impl PacketQueue {
         self.packets.is_empty()
     }
 
-    /// Adds a packet behind those of its priority, or merges it into the packet that it is about.
+    /// Adds a packet behind those of its priority, or merges it into the packet that it modifies.
     pub fn push(&mut self, packet: HubPacket) {
         let rest = if self.packets.is_empty() { Some(packet) } else { self.merge(packet) };
         if let Some(packet) = rest {
@@ -45,12 +45,12 @@ impl PacketQueue {
         self.packets.pop()
     }
 
-    /// Takes all packets out that are for `place` or have to pass it.
+    /// Removes all packets for which `wanted` holds.
     pub fn remove_all(&mut self, wanted: impl Fn(&HubPacket) -> bool) {
         self.packets.retain(|packet| !wanted(packet));
     }
 
-    /// Returns the packet if the one that it is about is not here.
+    /// Merges a packet into the one that it modifies; returns it if that is not here.
     fn merge(&mut self, packet: HubPacket) -> Option<HubPacket> {
         match packet.body {
             PacketBody::Withdraw { id, .. } => {
@@ -72,7 +72,7 @@ impl PacketQueue {
                 }
                 None => self.replace_older(packet),
             },
-            PacketBody::ChangeTask { hub, grant, priority, .. } => match self.lock((hub, grant)) {
+            PacketBody::ChangeTask { hub, grant, priority, .. } => match self.lock(hub, grant) {
                 Some(at) => {
                     let mut lock = self.packets.remove(at);
                     if let PacketBody::Return(reply) = &mut lock.body {
@@ -88,7 +88,7 @@ impl PacketQueue {
         }
     }
 
-    /// Takes out an older packet that says another priority of the same thing; returns the packet.
+    /// Removes an older packet that sets a priority of the same task or request; returns the new packet.
     fn replace_older(&mut self, packet: HubPacket) -> Option<HubPacket> {
         self.packets.retain(|other| match (&other.body, &packet.body) {
             (PacketBody::ChangeRequest { id: one, .. }, PacketBody::ChangeRequest { id: other, .. }) => {
@@ -103,8 +103,8 @@ impl PacketQueue {
         Some(packet)
     }
 
-    /// The position of the reply with this lock.
-    fn lock(&self, (hub, grant): (HubId, u64)) -> Option<usize> {
+    /// Returns the position of the reply with this lock.
+    fn lock(&self, hub: HubId, grant: u64) -> Option<usize> {
         let is_it = |packet: &HubPacket| match &packet.body {
             PacketBody::Return(reply) => reply.hub == hub && reply.grant == Some(grant),
             _ => false,
@@ -112,7 +112,7 @@ impl PacketQueue {
         self.packets.iter().position(is_it)
     }
 
-    /// The position of the request.
+    /// Returns the position of the request.
     fn request(&self, id: RequestId) -> Option<usize> {
         self.packets
             .iter()

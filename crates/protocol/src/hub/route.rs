@@ -9,21 +9,21 @@ use std::fmt;
 pub struct Routes {
     here: PlaceId,
     next: Vec<PlaceId>,
-    /// Links of all places; a link between any two if there are none.
+    /// Links of all places; empty if every two places are linked.
     links: Vec<(PlaceId, PlaceId)>,
 }
 
-/// Links that are not a topology of the places.
+/// Links that do not form a topology of the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteError {
-    /// No links lead from a place to another.
+    /// No links lead from one place to another.
     NoRoute {
-        /// The place that starts.
+        /// The first place.
         from: PlaceId,
         /// A place that it cannot reach.
         to: PlaceId,
     },
-    /// A link of a place that does not exist.
+    /// A link to a place that does not exist.
     NoPlace {
         /// The place.
         place: PlaceId,
@@ -48,18 +48,19 @@ impl fmt::Display for RouteError {
 impl std::error::Error for RouteError {}
 
 impl Routes {
-    /// A link from each place to each other.
+    /// Makes routes over a link from each place to each other.
     pub fn direct(here: PlaceId, places: u32) -> Routes {
         Routes { here, next: (0..places).map(PlaceId).collect(), links: Vec::new() }
     }
 
-    /// Shortest routes from `here` over links, which go both ways; among equal ones, over the least numbers of places.
+    /// Makes the shortest routes from `here` over links, which go both ways; among equal ones, through places of the
+    /// least numbers.
     ///
-    /// All places compute theirs by the same distances, so the next hop is nearer to the destination by one link, and
-    /// no packet goes in a circle.
+    /// All places compute theirs from the same distances, so the next hop is one link nearer to the destination, and no
+    /// packet goes in a circle.
     ///
     /// # Errors
-    /// A place cannot be reached, or a link is of a place that does not exist.
+    /// A place cannot be reached, or a link names a place that does not exist.
     pub fn over_links(
         here: PlaceId,
         places: u32,
@@ -99,14 +100,14 @@ impl Routes {
         Ok(Routes { here, next, links: links.to_vec() })
     }
 
-    /// The place to which a packet for `to` goes next.
+    /// Returns the next place on the route to `to`.
     #[inline]
     pub fn next_hop(&self, to: PlaceId) -> PlaceId {
         self.next[to.index()]
     }
 
-    /// Places that this one cannot exchange packets with when `dead` is dead: `dead` itself, and each place whose
-    /// packets come or go over it. The places of each such pair agree on it.
+    /// Returns the places that this one cannot exchange packets with once `dead` is dead: `dead` itself, and each place
+    /// whose packets come or go through it. Both places of each such pair agree on it.
     pub fn lost_with(&self, dead: PlaceId) -> Vec<PlaceId> {
         if self.links.is_empty() {
             return vec![dead];

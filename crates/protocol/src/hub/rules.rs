@@ -1,8 +1,8 @@
-//! The rules of hubs: when a request synchronises, and what happens then.
+//! The rules of hubs: when a request synchronises, and its effect.
 //!
 //! The seven kinds of the source (table II, and packet pools): port, event, semaphore, resource, FIFO, memory pool,
-//! packet pool. Data event and black board are extensions, from the public code of OpenComRTOS. Programs add rules of
-//! their own by [`HubRule`].
+//! packet pool. Data event and black board are extensions, from the public code of OpenComRTOS. Programs add their own
+//! rules with [`HubRule`].
 
 use super::message::{HubOperation, ServiceRequest, Status, TaskId};
 use serde::{Deserialize, Serialize};
@@ -16,56 +16,56 @@ pub enum Readiness {
     Now,
     /// Not now; perhaps after another request.
     Wait,
-    /// Never: it is returned with this status.
+    /// Never: it returns with this status.
     Refuse(Status),
 }
 
-/// Rule that defines a kind of hub: a predicate and an action.
+/// The rule of a kind of hub: a predicate and an action.
 ///
-/// A hub asks the predicate when a request arrives, and after each action for those that wait, the most urgent first.
+/// A hub calls the predicate when a request arrives, and after each action for those that wait, the most urgent first.
 pub trait HubRule: fmt::Debug {
     /// Returns whether `request` synchronises in this state. `partner` is the most urgent request that waits on the
     /// other side, if the rule [pairs](HubRule::pairs).
     fn predicate(&self, request: &ServiceRequest, partner: Option<&ServiceRequest>) -> Readiness;
 
-    /// Synchronises `request`, for which the predicate has held, and `partner`, if there is one; what is left in the
-    /// payload of each goes back to its task.
+    /// Synchronises `request`, for which the predicate has held, and `partner`, if there is one; the remaining payload
+    /// of each goes back to its task.
     fn action(&mut self, request: &mut ServiceRequest, partner: Option<&mut ServiceRequest>);
 
-    /// Returns `true` if two requests meet, one of each side, and both are returned. Asked once, when the hub is made.
+    /// Returns `true` if two requests meet, one of each side, and both return. Called once, when the hub is made.
     fn pairs(&self) -> bool {
         false
     }
 
-    /// Returns `true` if waiting requests are looked at only when the kernel schedules next, and not with the action.
-    /// Asked once, when the hub is made.
+    /// Returns `true` if waiting requests are checked only when the kernel schedules next, and not with the action.
+    /// Called once, when the hub is made.
     fn defers(&self) -> bool {
         false
     }
 
-    /// The task that has the hub locked, whose priority those inherit to that wait.
+    /// Returns the task that has locked the hub, and inherits the priority of waiting tasks.
     fn owner(&self) -> Option<TaskId> {
         None
     }
 
-    /// The most urgent priority that the owner inherits.
+    /// Returns the most urgent priority that the owner can inherit.
     fn ceiling(&self) -> u8 {
         0
     }
 
-    /// Returns `true` if only tasks of the hub's own place may use it. Asked once, when the hub is made.
+    /// Returns `true` if only tasks of the hub's own place may use it. Called once, when the hub is made.
     fn is_local(&self) -> bool {
         false
     }
 
-    /// Gives back what `task` holds, which has ended or died; returns whether it held anything.
+    /// Releases what `task`, which has ended or died, holds; returns whether it held anything.
     fn release(&mut self, task: TaskId) -> bool {
         let _ = task;
         false
     }
 }
 
-/// The kinds of hubs, with what each is made with.
+/// The kinds of hubs, with their parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum HubKind {
     /// Two tasks meet and a packet's data goes from one to the other.
@@ -74,24 +74,24 @@ pub enum HubKind {
     Event,
     /// A counter: signalled without waiting, tested when above 0.
     Semaphore {
-        /// Its value in the beginning.
+        /// Its initial value.
         count: u16,
     },
-    /// A lock with an owner, whose priority those inherit to that wait.
+    /// A lock whose owner inherits the priority of waiting tasks.
     Resource {
         /// The most urgent priority of a task that may lock it, and that its owner inherits.
         ceiling: u8,
     },
     /// Packets in the order of their arrival.
     Fifo {
-        /// The most packets that it holds; at least 1.
+        /// Largest number of packets that it holds; at least 1.
         capacity: u32,
     },
     /// Blocks of memory of one length.
     MemoryPool {
         /// Number of blocks.
         blocks: u32,
-        /// The length of each, in bytes.
+        /// Length of each, in bytes.
         block_bytes: u32,
     },
     /// Packets that are made before the run.
@@ -99,14 +99,14 @@ pub enum HubKind {
         /// Number of packets.
         packets: u32,
     },
-    /// One value, overwritten when it is posted and taken when it is read; an extension.
+    /// One value, overwritten by a post and taken by a read; an extension.
     DataEvent,
-    /// One text, that stays when it is read, and a number of its writes; an extension.
+    /// One text, which stays when it is read, and the number of its writes; an extension.
     BlackBoard,
 }
 
 impl HubKind {
-    /// Makes the rule of a hub in its first state.
+    /// Makes the rule of a hub in its initial state.
     pub fn rule(&self) -> Box<dyn HubRule> {
         match *self {
             HubKind::Port => Box::new(PortRule),
@@ -121,7 +121,7 @@ impl HubKind {
         }
     }
 
-    /// The name of the kind.
+    /// Returns the name of the kind.
     pub fn name(&self) -> &'static str {
         match self {
             HubKind::Port => "port",
@@ -271,10 +271,10 @@ impl HubRule for FifoRule {
 /// Rule of a memory pool or a packet pool: numbers of free blocks, and the owners of the others.
 #[derive(Debug)]
 struct PoolRule {
-    /// The last is given away next.
+    /// Free blocks; the last is allocated next.
     free: Vec<u32>,
     owners: Vec<Option<TaskId>>,
-    /// The length of a block, if only its owner may give it back.
+    /// Length of a block, if only its owner may give it back.
     block_bytes: Option<u32>,
 }
 
@@ -292,14 +292,14 @@ impl PoolRule {
     }
 }
 
-/// The number in the first four bytes of a payload, little-endian.
+/// Returns the number in the first four bytes of a payload, little-endian.
 fn number_of(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
 impl HubRule for PoolRule {
-    /// The payload of an allocation is the length that is asked for, that of a deallocation the number of the block,
-    /// both 4 bytes, little-endian.
+    /// The payload of an allocation is the requested length, that of a deallocation the number of the block, both 4
+    /// bytes, little-endian.
     fn predicate(&self, request: &ServiceRequest, _: Option<&ServiceRequest>) -> Readiness {
         match request.operation {
             HubOperation::Put => self.check_returned(request),

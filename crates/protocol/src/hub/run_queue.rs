@@ -3,9 +3,9 @@
 use super::message::TaskId;
 use std::collections::VecDeque;
 
-/// Tasks that are ready, the most urgent first, in order of arrival within one priority; each is there at most once.
+/// Ready tasks, the most urgent first, in order of arrival within one priority; each at most once.
 ///
-/// Finding the next one takes at most four words of the bitmap, however many tasks there are.
+/// Finding the next one reads at most four words of the bitmap, however many tasks there are.
 #[derive(Debug)]
 pub struct RunQueue {
     bitmap: [u64; 4],
@@ -20,7 +20,7 @@ impl RunQueue {
         RunQueue { bitmap: [0; 4], lists: vec![VecDeque::new(); 256], queued: vec![None; tasks] }
     }
 
-    /// Adds a task behind those of its priority, unless it is there.
+    /// Adds a task behind those of its priority, unless it is present.
     #[inline]
     pub fn push(&mut self, task: TaskId, priority: u8) {
         if let Some(queued @ None) = self.queued.get_mut(task.0 as usize) {
@@ -30,7 +30,7 @@ impl RunQueue {
         }
     }
 
-    /// Adds a task before those of its priority, unless it is there: one that gives way to a more urgent one.
+    /// Adds a task before those of its priority, unless it is present: one that yields to a more urgent one.
     pub fn push_front(&mut self, task: TaskId, priority: u8) {
         if let Some(queued @ None) = self.queued.get_mut(task.0 as usize) {
             *queued = Some(priority);
@@ -39,7 +39,7 @@ impl RunQueue {
         }
     }
 
-    /// The priority of the next task.
+    /// Returns the priority of the next task.
     #[inline]
     pub fn first(&self) -> Option<u8> {
         let word = self.bitmap.iter().position(|word| *word != 0)?;
@@ -59,7 +59,7 @@ impl RunQueue {
         Some(task)
     }
 
-    /// Moves a task that is there to another priority, behind those that have it.
+    /// Moves a present task to another priority, behind those that have it.
     pub fn change_priority(&mut self, task: TaskId, priority: u8) {
         let Some(before) = self.queued.get(task.0 as usize).copied().flatten() else { return };
         let list = &mut self.lists[usize::from(before)];
@@ -83,7 +83,7 @@ mod tests {
             steps in proptest::collection::vec((0..8_u32, any::<u8>(), 0..4_u8), 0..200)
         ) {
             let mut queue = RunQueue::new(8);
-            // In the order in which they come out.
+            // In the order of removal.
             let mut model: Vec<(u8, TaskId)> = Vec::new();
             for (task, priority, step) in steps {
                 let task = TaskId(task);

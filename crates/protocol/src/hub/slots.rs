@@ -1,4 +1,4 @@
-//! Tables of small numbers: what a place has of hubs and tasks, and its requests that have not returned.
+//! Tables indexed by small numbers: a place's hubs and tasks, and its requests that have not returned.
 //!
 //! A lookup is an index into a vector: a kernel makes a dozen of them for each request.
 
@@ -23,7 +23,7 @@ impl<V> IndexTable<V> {
         self.0.get_mut(index as usize)?.as_mut()
     }
 
-    /// The values, in the order of their numbers.
+    /// Returns the values, in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
         (0..).zip(&self.0).filter_map(|(index, value)| Some((index, value.as_ref()?)))
     }
@@ -32,8 +32,8 @@ impl<V> IndexTable<V> {
 /// Number of bits of a request's number that hold its slot: 2^16 requests of one place may wait at a time.
 const SLOT_BITS: u32 = 16;
 
-/// Values by the number of a request. A number is a slot, and how many requests the table has had before; so it is
-/// given once, and stays short.
+/// Values by the number of a request. A number consists of a slot and a count of earlier requests; so it is unique, and
+/// stays short.
 #[derive(Clone, Debug)]
 pub struct RequestTable<V> {
     slots: Vec<Option<(u64, V)>>,
@@ -45,13 +45,13 @@ impl<V> RequestTable<V> {
     /// Largest number of values.
     pub const LEN_MAX: usize = 1 << SLOT_BITS;
 
-    /// The number of values.
+    /// Returns the number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Returns `true` if there are none.
+    /// Returns `true` if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -90,21 +90,21 @@ impl<V> RequestTable<V> {
         number
     }
 
-    /// The value of a number.
+    /// Returns the value of a number.
     #[inline]
     pub fn get(&self, number: u64) -> Option<&V> {
         let entry = self.slots.get(slot_of(number))?.as_ref();
         entry.filter(|(own, _)| *own == number).map(|(_, value)| value)
     }
 
-    /// The value of a number, to be changed.
+    /// Returns the value of a number, mutably.
     #[inline]
     pub fn get_mut(&mut self, number: u64) -> Option<&mut V> {
         let entry = self.slots.get_mut(slot_of(number))?.as_mut();
         entry.filter(|(own, _)| *own == number).map(|(_, value)| value)
     }
 
-    /// Takes the value of a number out.
+    /// Removes the value of a number and returns it.
     #[inline]
     pub fn remove(&mut self, number: u64) -> Option<V> {
         let slot = self.slots.get_mut(slot_of(number))?;
@@ -113,7 +113,7 @@ impl<V> RequestTable<V> {
         Some(value)
     }
 
-    /// The values with their numbers.
+    /// Returns the values with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &V)> {
         self.slots.iter().flatten().map(|(number, value)| (*number, value))
     }

@@ -2,7 +2,7 @@
 
 use super::message::{HubOperation, RequestId, ServiceRequest};
 
-/// Requests that wait, the most urgent first, in order of arrival within one priority.
+/// Waiting requests, the most urgent first, in order of arrival within one priority.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitingList {
     /// Requests, each with the number of its arrival.
@@ -38,7 +38,7 @@ impl WaitingList {
         self.entries.first().map(|(_, request)| request)
     }
 
-    /// The position of the first request of this operation.
+    /// Returns the position of the first request of this operation.
     pub(super) fn position_of(&self, operation: HubOperation) -> Option<usize> {
         self.entries.iter().position(|(_, request)| request.operation == operation)
     }
@@ -59,17 +59,17 @@ impl WaitingList {
         self.entries.iter().position(|(_, request)| request.id == id)
     }
 
-    /// Takes a request out, if it waits.
+    /// Removes a request and returns it, if it waits.
     pub(super) fn remove(&mut self, id: RequestId) -> Option<ServiceRequest> {
         self.find(id).map(|position| self.take(position))
     }
 
-    /// Takes all requests out for which `wanted` holds.
+    /// Removes all requests for which `wanted` holds.
     pub(super) fn remove_all(&mut self, wanted: impl Fn(&ServiceRequest) -> bool) {
         self.entries.retain(|(_, request)| !wanted(request));
     }
 
-    /// Gives a request that waits another priority; its arrival stays. Returns whether it waits.
+    /// Changes the priority of a waiting request; its arrival stays. Returns whether it waits.
     pub(super) fn change_priority(&mut self, id: RequestId, priority: u8) -> bool {
         let Some(position) = self.find(id) else { return false };
         let (arrival, mut request) = self.entries.remove(position);

@@ -1,9 +1,10 @@
-//! Jobs that people manage: in which state one is, what it may be told there, and to which place it best goes.
+//! State machine of the jobs that people manage, and the policies that place them.
 //!
-//! A job is told things by people ([`JobVerb`]) and its place reports of it ([`JobReport`]). Each is a step of one
-//! table, so what is not in it cannot happen, whatever crosses on the way. The verbs are those of ManyMan, the job
-//! server of the SCC (van der Woning and Bakker, "Interactive Visualization and Task Management on the 48-core Intel
-//! SCC"), with one word for each thing: pausing keeps the memory, a checkpoint frees it, killing loses it.
+//! People send commands to a job ([`JobVerb`]), and its place reports its progress ([`JobReport`]). Each is a step of
+//! one table, so a step that the table lacks cannot happen, whatever messages cross on the way. The verbs are those of
+//! ManyMan, the job server of the SCC (van der Woning and Bakker, "Interactive Visualization and Task Management on the
+//! 48-core Intel SCC"), with one word for each effect: pausing keeps the memory, a checkpoint frees it, killing loses
+//! it.
 
 mod placement;
 #[cfg(test)]
@@ -44,40 +45,40 @@ macro_rules! job_states {
 }
 
 job_states! {
-    /// Nobody has started it.
+    /// Not started yet.
     New "new" false;
-    /// It is on its way to its place.
+    /// On its way to its place.
     Creating "creating" true;
-    /// It runs.
+    /// Running.
     Running "running" true;
-    /// It keeps its memory, and does nothing.
+    /// Suspended; its memory stays resident.
     Paused "paused" true;
-    /// It goes on until its state can be written.
+    /// Running on until its state can be written.
     Checkpointing "checkpointing" true;
-    /// Its state is written, and it is nowhere.
+    /// At no place; its state is written.
     Checkpointed "checkpointed" false;
-    /// Its state is on its way from one place to another.
+    /// On its way from one place to another.
     Moving "moving" true;
-    /// It must end as soon as it can.
+    /// Ending as soon as it can.
     Stopping "stopping" true;
-    /// It was ended from outside.
+    /// Killed.
     Stopped "stopped" false;
-    /// It has ended by itself.
+    /// Ended by itself.
     Finished "finished" false;
-    /// It has ended by a fault of its own, or with its place.
+    /// Ended by a fault of its own, or with its place.
     Failed "failed" false;
 }
 
 impl JobState {
-    /// The state of that name.
+    /// Returns the state of that name.
     pub fn of_name(name: &str) -> Option<JobState> {
         JobState::ALL.into_iter().find(|state| state.name() == name)
     }
 
-    /// The state after `step`.
+    /// Returns the state after `step`.
     ///
     /// # Errors
-    /// [`IllegalStep`]: it cannot be in this one; the state stays.
+    /// [`IllegalStep`]: this state does not permit it.
     pub fn after(self, step: JobStep) -> Result<JobState, IllegalStep> {
         use JobState::{
             Checkpointed, Checkpointing, Creating, Failed, Finished, Moving, New, Paused, Running, Stopped,
@@ -92,10 +93,10 @@ impl JobState {
             (Creating | Running | Paused | Checkpointing | Moving, JobStep::Commanded(JobVerb::Kill)) => {
                 Stopping
             }
-            // A job that is at no place can be forgotten.
+            // Only a job that is at no place can be removed.
             (New | Checkpointed | Stopped | Finished | Failed, JobStep::Commanded(JobVerb::Remove)) => self,
             (Creating | Moving, JobStep::Reported(JobReport::Started)) => Running,
-            // Told to stop before its place had it: it stops there.
+            // Killed before its place had it: it stops there.
             (Stopping, JobStep::Reported(JobReport::Started)) => Stopping,
             (Checkpointing, JobStep::Reported(JobReport::Saved)) => Checkpointed,
             (Moving, JobStep::Reported(JobReport::Saved)) => Moving,
@@ -146,24 +147,24 @@ macro_rules! job_verbs {
 }
 
 job_verbs! {
-    /// Run at a place: from the beginning, or from where its state was written.
+    /// Run at a place, from the beginning or from the saved state.
     Start "start";
-    /// Do nothing, and keep the memory.
+    /// Suspend; the memory stays resident.
     Pause "pause";
-    /// Go on.
+    /// Continue.
     Resume "resume";
     /// Write the state, and free the place.
     Checkpoint "checkpoint";
-    /// Go on at another place.
+    /// Continue at another place.
     Move "move";
-    /// End, and lose what was computed.
+    /// End, and lose the state.
     Kill "kill";
-    /// Be forgotten.
+    /// Remove from the table.
     Remove "remove";
 }
 
 impl JobVerb {
-    /// The states in which a job may be told it.
+    /// Returns the states that permit the command.
     pub fn allowed(self) -> impl Iterator<Item = JobState> {
         JobState::ALL.into_iter().filter(move |state| state.after(JobStep::Commanded(self)).is_ok())
     }
@@ -181,9 +182,9 @@ pub enum JobReport {
         /// True if it was paused before.
         was_paused: bool,
     },
-    /// It was ended, as it was told.
+    /// It was killed.
     Killed,
-    /// It has ended by itself, well.
+    /// It has ended by itself, without an error.
     Ended,
     /// It has ended by an error or a panic.
     Faulted,
@@ -197,13 +198,13 @@ pub enum JobReport {
 /// One step of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobStep {
-    /// Somebody has told it something.
+    /// A command of a user.
     Commanded(JobVerb),
-    /// Its place has reported.
+    /// A report of its place.
     Reported(JobReport),
 }
 
-/// A step that a state does not have.
+/// A step that a state does not permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IllegalStep {
     /// The state, which stays.

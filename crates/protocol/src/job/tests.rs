@@ -21,9 +21,9 @@ fn any_step() -> impl Strategy<Value = JobStep> {
     ]
 }
 
-/// The whole table of verbs, by hand: a state and what it may be told.
+/// The whole table of verbs, by hand: a state, the verbs that it permits, and the states after them.
 #[test]
-fn each_state_may_be_told_what_the_table_says_and_nothing_else() {
+fn each_state_permits_the_verbs_of_the_table_and_no_others() {
     let table: [(JobState, &[(JobVerb, JobState)]); 11] = [
         (JobState::New, &[(JobVerb::Start, JobState::Creating), (JobVerb::Remove, JobState::New)]),
         (JobState::Creating, &[(JobVerb::Kill, JobState::Stopping)]),

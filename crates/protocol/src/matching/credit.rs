@@ -1,14 +1,14 @@
-//! The acknowledgements of a receiver, and the bound of the unexpected messages of each pair of places.
+//! The acknowledgements of a receiver, and the bound on unexpected messages between each pair of places.
 //!
-//! Its own file because it knows nothing of envelopes. The sender's side is [`SendCredit`](crate::credit::SendCredit).
-//! Invariant: a receiver takes at most [`UNACKNOWLEDGED_MAX`] messages that it has not acknowledged.
+//! It knows nothing of envelopes. The sender's side is [`SendCredit`](crate::credit::SendCredit). Invariant: a receiver
+//! accepts at most [`UNACKNOWLEDGED_MAX`] messages that it has not acknowledged.
 
 use crate::credit::TooMany;
 
-/// The largest number of messages from one place to another that are not acknowledged.
+/// Largest number of unacknowledged messages from one place to another.
 pub const UNACKNOWLEDGED_MAX: u32 = 256;
 
-/// The number of messages that are acknowledged together; as many can be sent unreceived before a send waits.
+/// Number of messages that are acknowledged together; this many can always be sent before a send waits.
 const ACKNOWLEDGEMENT_BATCH: u32 = UNACKNOWLEDGED_MAX / 2;
 
 /// The acknowledgements that a receiver owes a sender.
@@ -22,7 +22,7 @@ impl Acknowledgement {
     /// Counts an arriving message.
     ///
     /// # Errors
-    /// It is one more than the credit allows: the sender breaks the protocol. It does not count.
+    /// More messages than the credit allows: the sender breaks the protocol. The message does not count.
     pub fn arrived(&mut self) -> Result<(), TooMany> {
         if self.unacknowledged == UNACKNOWLEDGED_MAX {
             return Err(TooMany);
@@ -31,7 +31,7 @@ impl Acknowledgement {
         Ok(())
     }
 
-    /// Counts a received message; returns the number to acknowledge now, if it is time.
+    /// Counts a received message; returns the number to acknowledge now, if any.
     pub fn received(&mut self) -> Option<u32> {
         self.received += 1;
         if self.received < ACKNOWLEDGEMENT_BATCH {

@@ -1,11 +1,11 @@
-//! Matching of two-sided messages, as in MPI: which receive gets which message, as one place sees it.
+//! Matching of two-sided messages, as in MPI: which receive gets which message at one place.
 //!
 //! A receive gets the oldest message that it wants, and a message goes to the oldest receive that wants it (MPI 4.0,
-//! 3.5, "order"). `docs/design/messages.md` has the protocol; `credit` bounds how much may lie here. It knows no
-//! bytes and no tasks: `M` is whatever a message is.
+//! 3.5, "order"). `docs/design/messages.md` has the protocol; `credit` bounds the messages here. It knows no bytes and
+//! no tasks: `M` is the caller's message.
 //!
-//! Invariants: no receive is posted while an unexpected message is what it wants; a message that is put back has its
-//! old place in the order.
+//! Invariants: no receive is posted while it wants an unexpected message; a message that is put back has its old
+//! position.
 
 mod credit;
 #[cfg(test)]
@@ -34,12 +34,12 @@ pub struct ReceivePattern {
     pub team: u64,
     /// The tag.
     pub tag: u64,
-    /// The sender; none: any.
+    /// The sender; `None` for any.
     pub source: Option<PlaceId>,
 }
 
 impl ReceivePattern {
-    /// Returns `true` if a message with this envelope is one of these.
+    /// Returns `true` if a message with this envelope is accepted.
     pub fn fits(&self, envelope: &Envelope) -> bool {
         self.team == envelope.team
             && self.tag == envelope.tag
@@ -47,14 +47,14 @@ impl ReceivePattern {
     }
 }
 
-/// Queues from which on an empty one goes.
+/// Number of queues beyond which empty ones are removed.
 const EMPTY_QUEUES_MAX: usize = 64;
 
 /// A posted receive; a later one has a larger number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReceiveId(pub u64);
 
-/// A message, and where it stands among all that came here.
+/// A message, and its position among all that arrived here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matched<M> {
     /// Its envelope.
@@ -65,12 +65,12 @@ pub struct Matched<M> {
     pub message: M,
 }
 
-/// Action of [`Matching::take_if`] on the oldest unexpected message that is wanted.
+/// Outcome of [`Matching::take_if`] for the oldest wanted message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TakeOutcome<M> {
-    /// It took it.
+    /// It was taken.
     Taken(Matched<M>),
-    /// It left it here.
+    /// It was left here.
     Left,
     /// There is none.
     Nothing,
@@ -79,9 +79,9 @@ pub enum TakeOutcome<M> {
 /// The receives and messages of one place; see the module.
 #[derive(Debug)]
 pub struct Matching<M> {
-    /// The unexpected messages by envelope, the oldest first. A few empty queues stay for their memory.
+    /// The unexpected messages by envelope, the oldest first. A few empty queues are kept for their memory.
     unexpected: BTreeMap<Envelope, VecDeque<Matched<M>>>,
-    /// The receives that wait for a message; a tree of its own, because each receive goes through it.
+    /// The waiting receives. A `BTreeMap` because each receive goes through it.
     posted: BTreeMap<ReceiveId, ReceivePattern>,
     next_order: u64,
     next_receive: u64,
@@ -94,15 +94,15 @@ impl<M> Default for Matching<M> {
 }
 
 impl<M> Matching<M> {
-    /// Matches an arriving `message` with the oldest receive that wants it; without one the message is unexpected and
-    /// stays here.
+    /// Matches an arriving `message` with the oldest receive that wants it; without one, keeps the message as
+    /// unexpected.
     pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(ReceiveId, Matched<M>)> {
         let order = self.next_order;
         self.next_order += 1;
         self.admit(Matched { envelope, order, message })
     }
 
-    /// Puts a matched message back, which was not received: another receive gets it, or it stays at its old place.
+    /// Puts back a matched message that was not received: another receive gets it, or it takes its old position.
     pub fn put_back(&mut self, matched: Matched<M>) -> Option<(ReceiveId, Matched<M>)> {
         self.admit(matched)
     }
@@ -121,7 +121,7 @@ impl<M> Matching<M> {
         None
     }
 
-    /// Takes the oldest unexpected message that is wanted, if there is one.
+    /// Takes the oldest wanted message, if there is one.
     pub fn take(&mut self, wanted: ReceivePattern) -> Option<Matched<M>> {
         match self.take_if(wanted, |_| true) {
             TakeOutcome::Taken(matched) => Some(matched),
@@ -129,7 +129,7 @@ impl<M> Matching<M> {
         }
     }
 
-    /// Takes the oldest unexpected message that is wanted if `takes` says so; else it stays here.
+    /// Takes the oldest wanted message if `takes` returns `true` for it; otherwise leaves it.
     #[inline]
     pub fn take_if(&mut self, wanted: ReceivePattern, takes: impl FnOnce(&M) -> bool) -> TakeOutcome<M> {
         let envelope = match wanted.source {
@@ -149,7 +149,7 @@ impl<M> Matching<M> {
         taken.map_or(TakeOutcome::Nothing, TakeOutcome::Taken)
     }
 
-    /// Returns the envelope of the oldest unexpected message of any source that is wanted.
+    /// Returns the envelope of the oldest wanted message, of any source.
     fn oldest(&self, wanted: ReceivePattern) -> Option<Envelope> {
         let of = |source| Envelope { team: wanted.team, tag: wanted.tag, source };
         let of_any = self.unexpected.range(of(PlaceId(0))..=of(PlaceId(u32::MAX)));
@@ -157,8 +157,8 @@ impl<M> Matching<M> {
         fronts.min().map(|(_, envelope)| envelope)
     }
 
-    /// Returns whether the next message to arrive that `wanted` fits is for a receive that is not posted yet. To be
-    /// called when none is here ([`TakeOutcome::Nothing`]).
+    /// Returns `true` if the next arriving message that `wanted` accepts would go to a receive that is not posted yet.
+    /// Call it when none is here ([`TakeOutcome::Nothing`]).
     #[inline]
     pub fn is_next(&self, wanted: ReceivePattern) -> bool {
         !self.posted.values().any(|other| {
@@ -167,7 +167,7 @@ impl<M> Matching<M> {
         })
     }
 
-    /// Posts a receive, which waits for a message. To be called when [`Matching::take`] returned nothing.
+    /// Posts a receive, which waits for a message. Call it when [`Matching::take`] returned nothing.
     pub fn post(&mut self, wanted: ReceivePattern) -> ReceiveId {
         let id = ReceiveId(self.next_receive);
         self.next_receive += 1;
@@ -175,7 +175,8 @@ impl<M> Matching<M> {
         id
     }
 
-    /// Posts a receive again, as old as it is, whose matched message was withdrawn; or returns another message for it.
+    /// Posts a receive again, in its old position, because its message was withdrawn; or returns another message for
+    /// it.
     pub fn post_again(&mut self, id: ReceiveId, wanted: ReceivePattern) -> Option<Matched<M>> {
         let taken = self.take(wanted);
         if taken.is_none() {
@@ -204,8 +205,8 @@ impl<M> Matching<M> {
         gone
     }
 
-    /// Ends the receives that will get nothing because `dead` is dead: those from it, and those from any in a team for
-    /// which `has_member` says that it was one. Returns them.
+    /// Ends the receives that will get nothing because `dead` is dead, and returns them: those from it, and those from
+    /// any in a team of which it was a member by `has_member`.
     pub fn place_died(&mut self, dead: PlaceId, has_member: impl Fn(u64) -> bool) -> Vec<ReceiveId> {
         let ended = |wanted: &ReceivePattern| match wanted.source {
             Some(source) => source == dead,
@@ -222,7 +223,7 @@ impl<M> Matching<M> {
         self.unexpected.values().map(VecDeque::len).sum()
     }
 
-    /// Returns whether there is no unexpected message.
+    /// Returns `true` if there is no unexpected message.
     pub fn is_empty(&self) -> bool {
         self.unexpected.values().all(VecDeque::is_empty)
     }

@@ -1,4 +1,4 @@
-//! The matching against a model that keeps everything in two lists, and the credit against any order of events.
+//! Matching against a model that keeps everything in two lists, and the credit in any order of events.
 
 use super::*;
 use crate::credit::{SendCredit, TooMany};
@@ -42,7 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The same in two lists: the definition.
+/// The model in two lists: the definition.
 #[derive(Default)]
 struct Model {
     unexpected: Vec<(u64, Envelope)>,
@@ -135,7 +135,7 @@ proptest! {
         }
     }
 
-    /// Never more than the credit is under way, and when all is received a sender can always go on.
+    /// Never more than the credit is in flight, and once all is received a sender can always go on.
     #[test]
     fn credit_bounds_what_lies_and_never_stays_used_up(sends in prop::collection::vec(any::<bool>(), 0..2_000)) {
         let (mut credit, mut acknowledgement) = (SendCredit::default(), Acknowledgement::default());
@@ -160,7 +160,7 @@ proptest! {
         prop_assert_eq!(SendCredit::default().acknowledge(1), Err(TooMany));
     }
 
-    /// Whatever a hostile sender does, no more than the credit lies there.
+    /// Whatever a hostile sender does, no more messages than the credit are kept.
     #[test]
     fn one_more_than_the_credit_is_refused(arrivals in prop::collection::vec(any::<bool>(), 0..2_000)) {
         let (mut acknowledgement, mut pending) = (Acknowledgement::default(), 0_u32);

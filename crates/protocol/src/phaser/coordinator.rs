@@ -1,8 +1,8 @@
-//! State of all places at the home of a phaser: their parties, their reports, and registrations under way.
+//! State of all places at the home of a phaser: their parties, their reports, and registrations in transit.
 //!
-//! A phase is over when each place with parties has reported in it, all balances of travelling registrations are
-//! zero, and no question is unanswered; docs/design/finish.md proves the same for a finish. It sends nothing itself.
-//! The invariant: `lagging` counts the members that `lags` holds for.
+//! A phase is over when each place with parties has reported in it, all balances of travelling registrations are zero,
+//! and no question is unanswered; docs/design/finish.md proves the same for a finish. It sends nothing itself.
+//! Invariant: `lagging` counts the members for which `lags` holds.
 
 use super::message::PhaserReport;
 use crate::PlaceId;
@@ -15,7 +15,7 @@ pub(super) struct Coordinator {
     /// Registrations reported sent minus those reported received, by (receiver, sender); no zeros.
     balances: OrderedMap<(PlaceId, PlaceId), i64>,
     lagging: usize,
-    /// A place that had parties in this phase and is gone.
+    /// A dead place that had parties in this phase.
     pub(super) dead: Option<PlaceId>,
 }
 
@@ -26,7 +26,7 @@ struct Member {
     /// The phase of the last complete report.
     reported: Option<u64>,
     unanswered: u32,
-    /// A report has begun and not ended.
+    /// True while a report has begun and not ended.
     partial: bool,
 }
 
@@ -37,7 +37,7 @@ impl Member {
 }
 
 impl Coordinator {
-    /// The coordinator of a new phaser with one party at `home`.
+    /// Makes the coordinator of a new phaser with one party at `home`.
     pub(super) fn new(home: PlaceId) -> Coordinator {
         let member = Member { parties: 1, ..Member::default() };
         Coordinator { members: OrderedMap::from_iter([(home, member)]), lagging: 1, ..Coordinator::default() }
@@ -50,12 +50,12 @@ impl Coordinator {
         self.lagging = self.lagging - before + usize::from(member.lags(phase));
     }
 
-    /// Questions that `place` has not answered.
+    /// Returns the number of unanswered questions to `place`.
     pub(super) fn unanswered(&self, place: PlaceId) -> u32 {
         self.members.get(place).map_or(0, |member| member.unanswered)
     }
 
-    /// Enters a report of `place`, or a part of one, in `phase`; dead places are told apart by `is_alive`.
+    /// Enters a report of `place`, or a part of one, in `phase`; `is_alive` tells dead places apart.
     pub(super) fn enter(
         &mut self,
         place: PlaceId,
@@ -93,12 +93,12 @@ impl Coordinator {
         }
     }
 
-    /// Notes that a question was sent to `place`.
+    /// Records that a question was sent to `place`.
     pub(super) fn ask(&mut self, place: PlaceId, phase: u64) {
         self.change(place, phase, |member| member.unanswered = member.unanswered.saturating_add(1));
     }
 
-    /// Drops all that concerns `place`, which is gone.
+    /// Removes everything about `place`, which is dead.
     pub(super) fn mark_dead(&mut self, place: PlaceId, phase: u64) {
         let before = self.balances.len();
         self.balances.retain(|(to, from), _| to != place && from != place);
@@ -117,19 +117,19 @@ impl Coordinator {
         self.lagging == 0 && self.balances.is_empty()
     }
 
-    /// Begins a phase: every member with parties has to report again. Returns those members.
+    /// Begins a phase, in which every member with parties must report again. Returns those members.
     pub(super) fn begin(&mut self) -> impl Iterator<Item = PlaceId> {
         self.members.retain(|_, member| member.parties > 0);
         self.lagging = self.members.len();
         self.members.keys()
     }
 
-    /// Returns `true` if there is no party at all, as far as is known.
+    /// Returns `true` if no party is known.
     pub(super) fn is_empty(&self) -> bool {
         self.members.values().all(|member| member.parties == 0)
     }
 
-    /// The places that the current phase waits for: they have not reported, or registrations are on their way there.
+    /// Returns the places that the current phase waits for: they have not reported, or registrations travel to them.
     pub(super) fn laggards(&self, phase: u64) -> Vec<PlaceId> {
         let lagging = self.members.iter().filter(|(_, member)| member.lags(phase)).map(|(place, _)| place);
         let mut places: Vec<_> = lagging.chain(self.balances.keys().map(|(to, _)| to)).collect();
@@ -139,7 +139,7 @@ impl Coordinator {
     }
 }
 
-/// A count as a balance; a peer's absurd count becomes the largest balance.
+/// Converts a count to a balance; a peer's absurd count becomes the largest balance.
 fn amount(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

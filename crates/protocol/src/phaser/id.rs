@@ -1,27 +1,27 @@
-//! The names of a phaser and of what it counts.
+//! The ids of phasers, and of the registrations with them.
 //!
 //! A [`PhaserId`] and a [`RegistrationTransfer`] travel, so they come from peers and prove nothing; a [`Party`] is for
-//! one place only. The invariant: a [`PhaserId`] is never used for two phasers of one run.
+//! one place only. Invariant: a [`PhaserId`] is never used for two phasers of one run.
 
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};
 
-/// The name of a phaser in the whole run.
+/// The id of a phaser in the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PhaserId {
     /// The place where the phaser was opened and where its phases are ended.
     pub(super) home: PlaceId,
-    /// Counts the phasers opened at `home`; never reused.
+    /// Number of the phaser among those opened at `home`; never reused.
     pub(super) serial: u64,
     /// Slot in which `home` keeps the phaser; only a hint for `home`.
     pub(super) slot: u32,
 }
 
 impl PhaserId {
-    /// The name that no phaser bears.
+    /// The id that no phaser has.
     pub(super) const NONE: PhaserId = PhaserId { home: PlaceId(u32::MAX), serial: u64::MAX, slot: u32::MAX };
 
-    /// The place where the phaser was opened.
+    /// Returns the place where the phaser was opened.
     pub fn home(self) -> PlaceId {
         self.home
     }
@@ -33,19 +33,19 @@ impl std::fmt::Display for PhaserId {
     }
 }
 
-/// A registration on its way to another place, with the task that it is for.
+/// A registration on its way to another place, with its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RegistrationTransfer {
     /// The phaser.
     pub(super) phaser: PhaserId,
-    /// The phase that it is in while the registration travels: it cannot end before it has arrived.
+    /// The phase while the registration travels: it cannot end before the arrival.
     pub(super) phase: u64,
-    /// Dead place to report by the receiver if it learns of the phase from this registration.
+    /// A dead place, for the receiver to report if it learns of the phase from this registration.
     pub(super) dead: Option<PlaceId>,
 }
 
 impl RegistrationTransfer {
-    /// The phaser.
+    /// Returns the phaser.
     pub fn phaser(self) -> PhaserId {
         self.phaser
     }
@@ -53,7 +53,7 @@ impl RegistrationTransfer {
 
 /// One task's registration with a phaser, for the place of the task only.
 ///
-/// Valid from `open`, `register` or `arrive` until `leave`; later use is answered by
+/// Valid from `open`, `register` or `arrive` until `leave`; later use fails with
 /// [`PhaserError::NotRegistered`](super::PhaserError::NotRegistered).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Party {

@@ -1,7 +1,7 @@
 //! One place's share of a phaser, and the records of its parties.
 //!
-//! Counting only; what follows from a count is decided in `phasers`. The invariant: `active` counts the parties of
-//! the share that have not signalled in `phase`, and a phase ends only while it is zero.
+//! It only counts; `phasers` decides what follows. Invariant: `active` counts the parties of the share that have not
+//! signalled in `phase`, and a phase ends only while it is zero.
 
 use super::Party;
 use super::coordinator::Coordinator;
@@ -15,19 +15,19 @@ use crate::place::ExchangeCounts;
 pub(super) struct LocalPhaser {
     pub(super) id: PhaserId,
     pub(super) phase: u64,
-    /// Parties registered here.
+    /// Number of parties registered here.
     pub(super) parties: u64,
-    /// Parties here that have not signalled in `phase`.
+    /// Number of parties here that have not signalled in `phase`.
     pub(super) active: u64,
     /// Parties here that wait for the next phase.
     pub(super) waiting: Vec<Party>,
-    /// The home knows that all have signalled in `phase`.
+    /// True if the home knows that all have signalled in `phase`.
     pub(super) is_reported: bool,
-    /// Questions that are not answered.
+    /// Number of unanswered questions.
     pub(super) unanswered: u32,
     /// Registrations exchanged since the last report.
     pub(super) tally: ExchangeCounts,
-    /// A registration ever left this place.
+    /// True if a registration has ever left this place.
     pub(super) has_sent_registrations: bool,
     /// The dead place that was named when `phase` began.
     pub(super) dead: Option<PlaceId>,
@@ -39,21 +39,21 @@ pub(super) struct LocalPhaser {
 pub(super) enum Role {
     /// Nothing.
     Free,
-    /// That of the home, which also ends the phases.
+    /// The share of the home, which also ends the phases.
     Home(Box<Coordinator>),
-    /// That of another place.
+    /// The share of another place.
     Member,
-    /// That of a place whose home is gone.
+    /// A share whose home is dead.
     Orphan(PlaceId),
 }
 
-/// A party, as its place keeps it.
+/// A party, as its place records it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PartyRecord {
     /// Number of times the record was freed.
     pub(super) generation: u32,
     pub(super) share: u32,
-    /// The phase that the party is in; behind the share's if it has resumed and not advanced since.
+    /// The phase of the party; behind the share's if the party has resumed and not advanced since.
     pub(super) phase: u64,
     pub(super) state: State,
 }
@@ -72,7 +72,7 @@ pub(super) enum State {
 }
 
 impl LocalPhaser {
-    /// A share of `id` without parties.
+    /// Makes a share of `id` without parties.
     pub(super) fn new(id: PhaserId, phase: u64, role: Role) -> LocalPhaser {
         LocalPhaser {
             id,
@@ -89,12 +89,12 @@ impl LocalPhaser {
         }
     }
 
-    /// Returns `true` if the home has to hear from this share.
+    /// Returns `true` if this share must report to the home.
     pub(super) fn is_report_due(&self) -> bool {
         self.active == 0 && (!self.is_reported || self.unanswered > 0 || !self.tally.is_zero())
     }
 
-    /// All that the home does not know, in as many parts as needed.
+    /// Returns everything that the home does not know, in as many parts as needed.
     pub(super) fn reports(&mut self) -> Vec<PhaserReport> {
         let entries: Vec<_> = self.tally.entries().collect();
         let parts = entries.len().div_ceil(REPORT_ENTRIES_MAX).max(1);
@@ -113,7 +113,7 @@ impl LocalPhaser {
         reports
     }
 
-    /// The message that begins the current phase at another place.
+    /// Returns the message that begins the current phase at another place.
     pub(super) fn advance(&self) -> Control {
         Control::Advance { phaser: self.id, phase: self.phase, dead: self.dead }
     }
@@ -123,7 +123,7 @@ impl LocalPhaser {
         Advanced { phase: self.phase, dead: self.dead }
     }
 
-    /// Wakes all who wait, telling them `advanced`.
+    /// Wakes all waiting parties with `advanced`.
     pub(super) fn wake(&mut self, records: &mut [PartyRecord], advanced: Advanced, out: &mut Vec<Output>) {
         for party in self.waiting.drain(..) {
             let record = &mut records[party.record as usize];

@@ -1,14 +1,14 @@
 //! Messages between places about phasers, and the actions that a place must take next.
 //!
-//! Control messages travel in their own class, in order between each pair of places. Tickets travel with tasks.
-//! The invariant: a report of more than [`REPORT_ENTRIES_MAX`] entries goes in parts, so that each message is small.
+//! Control messages travel in their own class, in order between each pair of places. Registrations travel with tasks.
+//! Invariant: a report of more than [`REPORT_ENTRIES_MAX`] entries goes in parts, so each message is small.
 
 use super::id::{Party, PhaserId};
 use crate::PlaceId;
 use crate::place::Entry;
 use serde::{Deserialize, Serialize};
 
-/// Most table entries in one part of a report.
+/// Largest number of table entries in one part of a report.
 pub const REPORT_ENTRIES_MAX: usize = 32;
 
 /// A message between two places about phasers.
@@ -22,42 +22,42 @@ pub enum Control {
         phaser: PhaserId,
         /// The phase that begins.
         phase: u64,
-        /// A place that had parties in the phase that is over, and is gone.
+        /// A dead place that had parties in the phase that is over.
         dead: Option<PlaceId>,
     },
-    /// From the home: `dead` is gone. Forget what it sent, and report when all parties here have signalled.
+    /// From the home: `dead` is dead. Forget what it sent, and report when all parties here have signalled.
     Ask {
         /// The phaser.
         phaser: PhaserId,
-        /// The place that is gone.
+        /// The dead place.
         dead: PlaceId,
     },
 }
 
-/// Report of a place to the home when all its parties have signalled; possibly one part of several.
+/// Report of a place to the home when all its parties have signalled, or one part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PhaserReport {
     /// The phaser.
     pub phaser: PhaserId,
     /// The phase in which they have signalled.
     pub phase: u64,
-    /// Parties that are registered here.
+    /// Number of parties registered here.
     pub parties: u64,
-    /// Number of questions of the home that this answers; told in the last part.
+    /// Number of questions of the home that this answers; set in the last part.
     pub answers: u32,
     /// Registrations exchanged since the last report; at most [`REPORT_ENTRIES_MAX`].
     pub entries: Vec<Entry>,
-    /// The report goes on in the next message about this phaser from this place.
+    /// True if the report continues in the next message about this phaser from this place.
     pub more: bool,
 }
 
 /// A new phase, as a party sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Advanced {
-    /// The phase that the party is in now.
+    /// The present phase of the party.
     pub phase: u64,
-    /// A place whose parties did not signal because it is gone. If it is the home, this is no new phase; whether
-    /// the old one ended elsewhere is unknown.
+    /// A place whose parties did not signal because it is dead. If it is the home, this is no new phase, and it is
+    /// unknown whether the old one ended elsewhere.
     pub dead: Option<PlaceId>,
 }
 
@@ -80,7 +80,7 @@ pub enum Output {
     },
 }
 
-/// Reason why a call was refused; nothing was changed.
+/// Reason why a call was refused; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PhaserError {
     /// The task is not registered (any more).
@@ -89,13 +89,13 @@ pub enum PhaserError {
     Resumed,
     /// The task waits for the next phase.
     Waiting,
-    /// The other place, or the home of the phaser, is gone.
+    /// The other place, or the home of the phaser, is dead.
     DeadPlace(PlaceId),
-    /// There is no such place in this run: the peer is wrong.
+    /// There is no such place in this run: the peer is at fault.
     UnknownPlace(PlaceId),
-    /// There is no such phaser (any more): the peer is wrong.
+    /// There is no such phaser (any more): the peer is at fault.
     UnknownPhaser(PhaserId),
-    /// The registration is for a phase that cannot be: the peer is wrong.
+    /// The registration is for an impossible phase: the peer is at fault.
     WrongPhase {
         /// The phase of the registration.
         ticket: u64,
@@ -125,13 +125,13 @@ impl std::error::Error for PhaserError {}
 /// A control message that breaks the protocol. It changed nothing; the peer runs other code, or is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
-    /// The sender, or a place in the message, is not of this run.
+    /// The sender, or a place in the message, does not exist in this run.
     UnknownPlace(PlaceId),
     /// The sender may not say this about that phaser.
     NotItsHome(PhaserId),
     /// A report that no correct place sends.
     FalseReport(PhaserId),
-    /// A phase begins while parties here have not signalled, or one was left out.
+    /// A phase begins while parties here have not signalled, or a phase was skipped.
     FalseAdvance(PhaserId),
 }
 

@@ -1,7 +1,7 @@
 //! All phasers at one place: the interface of the runtime to the protocol.
 //!
-//! One object a place. It keeps no time and runs no task: the runtime wakes whom it names. Misuse by the program is
-//! a typed error, never a panic. The invariant: each share that is not free has parties, or belongs to a
+//! Each place has one object. It keeps no time and runs no task: the runtime wakes the tasks that it names. Misuse by
+//! the program is a typed error, never a panic. Invariant: each share that is not free has parties, or belongs to a
 //! phaser that is not over.
 
 use super::coordinator::Coordinator;
@@ -27,7 +27,7 @@ pub struct Phasers {
 }
 
 impl Phasers {
-    /// The phasers of place `here` in a run of `places` places; none yet.
+    /// Makes the phasers of place `here` in a run of `places` places; none at first.
     ///
     /// # Panics
     /// If `here` is not below `places`.
@@ -81,7 +81,7 @@ impl Phasers {
         Ok(RegistrationTransfer { phaser: share.id, phase: share.phase, dead: share.dead })
     }
 
-    /// Takes back a [`Phasers::depart`] whose task was not sent after all; `party` must not have signalled since.
+    /// Undoes a [`Phasers::depart`] whose task was not sent; `party` must not have signalled since.
     ///
     /// # Errors
     /// As [`Phasers::register`].
@@ -119,7 +119,7 @@ impl Phasers {
         Ok(self.add_party(index))
     }
 
-    /// Signals that `party` has done its part of the phase, without waiting. Again in the same phase: no effect.
+    /// Signals that `party` has done its part of the phase, without waiting. No effect a second time in the same phase.
     ///
     /// # Errors
     /// [`PhaserError::NotRegistered`], [`PhaserError::Waiting`], [`PhaserError::DeadPlace`] of the home.
@@ -137,8 +137,8 @@ impl Phasers {
 
     /// Signals, if `party` has not, and goes to the next phase.
     ///
-    /// Returns the new phase if it has begun already. Otherwise the task has to wait for an [`Output::Wake`] that
-    /// names it, which may be in `out` already.
+    /// Returns the new phase if it has begun already. Otherwise the task must wait for an [`Output::Wake`] that names
+    /// it, which may be in `out` already.
     ///
     /// # Errors
     /// As [`Phasers::resume`].
@@ -164,7 +164,7 @@ impl Phasers {
         Ok(None)
     }
 
-    /// Ends the registration, in whatever state it is; due also when the task ends or is dropped.
+    /// Ends the registration, in whatever state it is; also call it when the task ends or is dropped.
     ///
     /// # Errors
     /// [`PhaserError::NotRegistered`].
@@ -188,7 +188,7 @@ impl Phasers {
         Ok(())
     }
 
-    /// The phase that `party` is in.
+    /// Returns the phase of `party`.
     ///
     /// # Errors
     /// [`PhaserError::NotRegistered`].
@@ -196,8 +196,8 @@ impl Phasers {
         Ok(self.record(party)?.phase)
     }
 
-    /// The places that the current phase waits for, as far as is known here: at other places than the home, only
-    /// whether it is this one.
+    /// Returns the places that the current phase waits for, as far as is known here: away from the home, only whether
+    /// it is this one.
     ///
     /// # Errors
     /// [`PhaserError::NotRegistered`].
@@ -215,7 +215,7 @@ impl Phasers {
         self.shares.len() - self.free_shares.len()
     }
 
-    /// Takes in a control message.
+    /// Handles a control message.
     ///
     /// # Errors
     /// A [`Violation`]: the message was ignored; log it with the peer.
@@ -238,9 +238,9 @@ impl Phasers {
         }
     }
 
-    /// Learns that `place` is gone for good; harmless if known already.
+    /// Handles the death of `place`; harmless if known already.
     ///
-    /// Its parties are no longer waited for; those who wait are told with the next phase. Parties of phasers that
+    /// Its parties are no longer waited for; waiting parties learn of it with the next phase. Parties of phasers that
     /// were opened there are woken at once.
     pub fn place_died(&mut self, place: PlaceId, out: &mut Vec<Output>) {
         if !self.membership.mark_dead(place) {
@@ -255,7 +255,7 @@ impl Phasers {
         }
     }
 
-    /// Passes if `place` is of this run and not dead.
+    /// Returns `Ok` if `place` exists in this run and is not dead.
     fn admit(&self, place: PlaceId) -> Result<(), PhaserError> {
         match (self.membership.is_alive(place), self.membership.knows(place)) {
             (true, _) => Ok(()),
@@ -271,7 +271,7 @@ impl Phasers {
         record.filter(taken).ok_or(PhaserError::NotRegistered)
     }
 
-    /// The share of `party`, if it has not signalled in its phase.
+    /// Returns the share of `party`, if it has not signalled in its phase.
     fn active(&self, party: Party) -> Result<usize, PhaserError> {
         let record = self.record(party)?;
         if let Role::Orphan(home) = self.shares[record.share as usize].role {
@@ -321,7 +321,7 @@ impl Phasers {
         self.free_shares.push(index as u32);
     }
 
-    /// The share of a phaser, if this place has one.
+    /// Returns the share of a phaser, if this place has one.
     fn find(&self, id: PhaserId) -> Option<usize> {
         if id.home != self.membership.here {
             return self.members.get((id.home, id.serial)).map(|&index| index as usize);
@@ -355,13 +355,13 @@ impl Phasers {
         Ok(())
     }
 
-    /// Notes that one party of a share has signalled.
+    /// Records that one party of a share has signalled.
     fn signal(&mut self, index: usize, out: &mut Vec<Output>) {
         self.shares[index].active -= 1;
         self.settle(index, out);
     }
 
-    /// Tells the home that all have signalled, if it has to know; drops a share that nobody needs.
+    /// Reports to the home that all have signalled, if it must know; removes a share that is not needed.
     fn settle(&mut self, index: usize, out: &mut Vec<Output>) {
         let share = &mut self.shares[index];
         match share.role {
@@ -408,7 +408,7 @@ impl Phasers {
     fn conclude(&mut self, index: usize, out: &mut Vec<Output>) {
         let share = &mut self.shares[index];
         let Role::Home(coordinator) = &mut share.role else { return };
-        // After a death the home may hold parties of which no balance tells.
+        // After a death the home may hold parties that no balance shows.
         if share.active > 0 || !coordinator.is_complete() {
             return;
         }
@@ -425,7 +425,7 @@ impl Phasers {
         self.begin(index, phase, dead, out);
     }
 
-    /// Takes in a report to a phaser opened here.
+    /// Handles a report about a phaser opened here.
     fn receive_report(
         &mut self,
         from: PlaceId,
@@ -451,7 +451,7 @@ impl Phasers {
         Ok(())
     }
 
-    /// Takes in the news of a phase.
+    /// Handles the start of a phase.
     fn receive_advance(
         &mut self,
         from: PlaceId,
@@ -475,7 +475,7 @@ impl Phasers {
         Ok(())
     }
 
-    /// Takes in a question of a home that has lost a place.
+    /// Handles a question of a home that has lost a place.
     fn answer(
         &mut self,
         from: PlaceId,
@@ -503,7 +503,7 @@ impl Phasers {
         Ok(())
     }
 
-    /// Takes a dead place out of a phaser opened here, and asks the live places: they may hold parties that it sent.
+    /// Removes a dead place from a phaser opened here, and asks the live places: they may hold parties that it sent.
     fn mark_dead(&mut self, index: usize, place: PlaceId, out: &mut Vec<Output>) {
         let LocalPhaser { id, phase, has_sent_registrations, role: Role::Home(coordinator), .. } =
             &mut self.shares[index]
@@ -521,7 +521,7 @@ impl Phasers {
         self.conclude(index, out);
     }
 
-    /// Wakes the parties of a phaser whose home is gone.
+    /// Wakes the parties of a phaser whose home is dead.
     fn orphan(&mut self, index: usize, home: PlaceId, out: &mut Vec<Output>) {
         let share = &mut self.shares[index];
         self.members.remove((share.id.home, share.id.serial));

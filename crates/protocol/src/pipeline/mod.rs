@@ -1,12 +1,12 @@
 //! Partition of a pipeline: which stages run together, and where, as pure decisions.
 //!
-//! A pipeline of n stages runs as groups of consecutive stages, one group a core (J. Jahn et al., "Malleable Software
-//! Pipelines for Efficient Many-core System Utilization", MARC Symposium 2012). [`Partition::optimal`] recombines all
-//! stages, [`Partition::fused`] and [`Partition::split`] change two neighbours, [`CostMonitor`] smooths what stages
-//! cost, [`speed_ups`] predicts, [`divide`] shares cores among pipelines. A group of stages without state may run in
-//! several replicas; [`ReplicaTurns`] says which one an item goes to, [`OrderedMerge`] restores the order behind them.
-//! `docs/design/pipelines.md` has the protocol of changes and replicas. Invariant: a partition covers all stages, in
-//! order, each once.
+//! A pipeline of n stages runs as groups of consecutive stages, one group on each core (J. Jahn et al., "Malleable
+//! Software Pipelines for Efficient Many-core System Utilization", MARC Symposium 2012). [`Partition::optimal`]
+//! recombines all stages, [`Partition::fused`] and [`Partition::split`] change two neighbours, [`CostMonitor`] smooths
+//! the costs of stages, [`speed_ups`] predicts, [`divide`] divides cores among pipelines. A group of stages without
+//! state may run in several replicas; [`ReplicaTurns`] chooses the replica for an item, [`OrderedMerge`] restores the
+//! order behind them. `docs/design/pipelines.md` has the protocol of changes and replicas. Invariant: a partition
+//! covers all stages, in order, each once.
 
 mod costs;
 mod partition;

@@ -9,12 +9,12 @@ use std::ops::Range;
 pub struct Partition {
     /// One past the last stage of each group: increasing, and the last one is the number of stages.
     ends: Vec<usize>,
-    /// The replicas of each group, at least one; each runs at a place of its own.
+    /// Number of replicas of each group, at least one; each runs at its own place.
     replicas: Vec<usize>,
 }
 
 impl Partition {
-    /// Groups that end before the stages `ends`, the last of which is the number of stages; one replica of each.
+    /// Makes groups that end before the stages `ends`, the last of which is the number of stages; one replica of each.
     ///
     /// # Panics
     /// If the ends do not increase, or there are none.
@@ -25,7 +25,7 @@ impl Partition {
         Partition { ends, replicas }
     }
 
-    /// The same groups in that many replicas each.
+    /// Returns the same groups with these numbers of replicas.
     ///
     /// # Panics
     /// If there is not one number for each group, or one is 0.
@@ -35,8 +35,8 @@ impl Partition {
         Partition { replicas, ..self }
     }
 
-    /// The partition over at most `cores` places whose slowest group is fastest; of several, one of most places, but
-    /// not of more than stages.
+    /// Returns the partition over at most `cores` places whose slowest group is fastest; among equal ones, one with the
+    /// most places, but no more than stages.
     ///
     /// A group in `r` replicas takes `1/r` of its cost for an item, and needs `r` places. Dynamic programming over
     /// (places, stages), O(cores² · stages²); without replicas O(cores · stages²). With replicas it is the problem of
@@ -49,7 +49,7 @@ impl Partition {
         assert!(cores > 0, "a pipeline runs on at least one core");
         let stages = costs.stages();
         let most = cores.min(costs.places_max());
-        // tables[places][end]: the last of the groups of the stages before `end`, if they use that many places.
+        // tables[places][end]: the last group of the stages before `end`, if they use that number of places.
         let mut tables: Vec<Vec<Option<LastGroup>>> = vec![vec![None; stages + 1]];
         for places in 1..=most {
             let table = (0..=stages).map(|end| LastGroup::best(costs, &tables, places, end)).collect();
@@ -73,27 +73,27 @@ impl Partition {
         Partition { ends, replicas }
     }
 
-    /// The number of groups.
+    /// Returns the number of groups.
     pub fn groups(&self) -> usize {
         self.ends.len()
     }
 
-    /// The number of stages.
+    /// Returns the number of stages.
     pub fn stages(&self) -> usize {
         self.ends[self.ends.len() - 1]
     }
 
-    /// One past the last stage of each group.
+    /// Returns one past the last stage of each group.
     pub fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    /// The replicas of a group.
+    /// Returns the number of replicas of a group.
     pub fn replicas(&self, group: usize) -> usize {
         self.replicas[group]
     }
 
-    /// The number of places: one for each replica of each group.
+    /// Returns the number of places: one for each replica of each group.
     pub fn places(&self) -> usize {
         self.replicas.iter().sum()
     }
@@ -104,30 +104,30 @@ impl Partition {
         self.ranges().zip(&self.replicas).all(allowed)
     }
 
-    /// The stages of each replica of each group, in order.
+    /// Returns the stages of each replica of each group, in order.
     pub fn replica_ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         self.ranges()
             .zip(&self.replicas)
             .flat_map(|(stages, replicas)| std::iter::repeat_n(stages, *replicas))
     }
 
-    /// The stages of a group.
+    /// Returns the stages of a group.
     pub fn group(&self, group: usize) -> Range<usize> {
         let start = if group == 0 { 0 } else { self.ends[group - 1] };
         start..self.ends[group]
     }
 
-    /// All groups, in order.
+    /// Returns the stages of all groups, in order.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         (0..self.groups()).map(|group| self.group(group))
     }
 
-    /// The group of a stage.
+    /// Returns the group of a stage.
     pub fn group_of(&self, stage: usize) -> usize {
         self.ends.partition_point(|end| *end <= stage)
     }
 
-    /// Time of the slowest group: the time between two items once the pipeline is full.
+    /// Returns the time of the slowest group: the time between two items once the pipeline is full.
     pub fn bottleneck(&self, costs: &StageCosts) -> u64 {
         let period = |(stages, replicas): (_, &usize)| costs.period_of_group(stages, *replicas);
         self.ranges().zip(&self.replicas).map(period).max().expect("there is at least one group")
@@ -138,10 +138,11 @@ impl Partition {
         costs.total() as f64 / self.bottleneck(costs).max(1) as f64
     }
 
-    /// This partition with one place less: two neighbouring groups of one replica fused, or a replica less of a group;
-    /// that after which the slowest group is fastest. `None` if there is one place only, or no such change.
+    /// Returns this partition with one place less: two neighbouring groups of one replica fused, or one replica less of
+    /// a group, such that the slowest group is fastest. `None` if there is only one place, or no such change.
     ///
-    /// Of several that leave the same slowest group, the one whose changed group takes least time; then the first.
+    /// Among changes that leave the same slowest group, takes the one whose changed group takes least time; then the
+    /// first.
     pub fn fused(&self, costs: &StageCosts) -> Option<Partition> {
         let fusions =
             (1..self.groups()).filter(|right| self.replicas[right - 1..=*right] == [1, 1]).map(|right| {
@@ -162,11 +163,11 @@ impl Partition {
         ordered.min_by_key(|(order, _)| *order).map(|(_, partition)| partition)
     }
 
-    /// This partition with one place more: one group of one replica split in two, or a replica more of a group; that
-    /// after which the slowest group is fastest. `None` if there is no such change.
+    /// Returns this partition with one place more: a group of one replica split in two, or one replica more of a group,
+    /// such that the slowest group is fastest. `None` if there is no such change.
     ///
-    /// Of several that leave the same slowest group, as when another group is slowest, the one that changes the group
-    /// that takes longest; then the most even one.
+    /// Among changes that leave the same slowest group, because another group is slowest, takes the one that changes
+    /// the group that takes longest; then the most even one.
     pub fn split(&self, costs: &StageCosts) -> Option<Partition> {
         let is_cut = |cut: &usize| !self.ends.contains(cut) && self.replicas[self.group_of(*cut)] == 1;
         let fissions = (1..self.stages()).filter(is_cut).map(|cut| {
@@ -191,8 +192,8 @@ impl Partition {
         ordered.min_by_key(|(order, _)| *order).map(|(_, partition)| partition)
     }
 
-    /// The partition for another number of cores: one fusion or one fission where the number changes by one, else, or
-    /// where those reach fewer or more places than asked for, all stages recombined by [`Partition::optimal`].
+    /// Returns the partition for another number of cores: one fusion or fission if the number changes by one;
+    /// otherwise, or if those miss the requested number of places, all stages recombined by [`Partition::optimal`].
     pub fn resized(&self, costs: &StageCosts, cores: usize) -> Partition {
         let cores = cores.min(costs.places_max());
         let neighbour = if cores + 1 == self.places() {
@@ -206,7 +207,7 @@ impl Partition {
     }
 }
 
-/// The last of the groups of the first stages.
+/// The last group of the first stages.
 #[derive(Clone)]
 struct LastGroup {
     /// Time of the slowest of the groups.
@@ -217,7 +218,7 @@ struct LastGroup {
 }
 
 impl LastGroup {
-    /// The best one of the groups of the stages before `end` that use `places` places, given those that use fewer.
+    /// Returns the best partition of the stages before `end` that uses `places` places, given those that use fewer.
     fn best(
         costs: &StageCosts,
         fewer: &[Vec<Option<LastGroup>>],
@@ -246,13 +247,13 @@ impl LastGroup {
     }
 }
 
-/// The theoretical speed-up for 1 to `cores` cores: that of the optimal partition of each. Its differences are the
-/// gradient that a pipeline tells those who divide the cores.
+/// Returns the theoretical speed-up for 1 to `cores` cores: that of the optimal partition for each. Its differences are
+/// the gradient that a pipeline reports for the division of cores.
 pub fn speed_ups(costs: &StageCosts, cores: usize) -> Vec<f64> {
     (1..=cores).map(|cores| Partition::optimal(costs, cores).speed_up(costs)).collect()
 }
 
-/// A group and the place that runs it, or one of its replicas and the place of that.
+/// A group, or one of its replicas, and the place that runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedGroup {
     /// Its stages.
@@ -261,12 +262,12 @@ pub struct PlacedGroup {
     pub place: usize,
 }
 
-/// Assigns the replicas of the groups of `partition` to `places`, each to another one; returns the place of each, in
-/// the order of [`Partition::replica_ranges`].
+/// Assigns the replicas of the groups of `partition` to `places`, each to a different one; returns the place of each,
+/// in the order of [`Partition::replica_ranges`].
 ///
 /// Groups stay where most of their state is: pairs of a new group and an old one of `before` are taken in the order of
-/// the bytes that both have (`state_bytes`, for each stage), and of the stages if those are equal. Groups without such
-/// a place get the remaining ones in order.
+/// the bytes that they share (`state_bytes`, for each stage), then of the stages. Groups without such a place get the
+/// remaining ones in order.
 ///
 /// # Panics
 /// If there are fewer places than replicas.

@@ -1,10 +1,10 @@
-//! Replicas against exhaustive search, and their order against every choice of who goes on next.
+//! Replicas against exhaustive search, and their order for every schedule.
 
 use super::*;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// All partitions of the stages, in all allowed numbers of replicas, over at most `cores` places.
+/// Returns all partitions of the stages, with all allowed numbers of replicas, over at most `cores` places.
 fn all_partitions(costs: &StageCosts, cores: usize) -> Vec<Partition> {
     let stages = costs.stages();
     let mut all = Vec::new();
@@ -36,7 +36,7 @@ fn costs(stages: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Stage
     })
 }
 
-/// A message under way: its number, its item if it is no marker.
+/// A message in flight: its number, and its item unless it is a marker.
 type Message = (u64, Option<u64>);
 
 /// Replicas with a queue of `queue` messages before and behind each, and the merge.
@@ -49,7 +49,7 @@ struct Replicas {
 }
 
 impl Replicas {
-    /// Lets replica or merge do one thing of `choice`; returns whether there was something to do.
+    /// Makes a replica or the merge take the step `choice`; returns whether there was a step to take.
     fn step(&mut self, choice: usize) -> bool {
         let replica = choice / 2 % self.inputs.len();
         if choice.is_multiple_of(2) {
@@ -134,7 +134,7 @@ proptest! {
             let targets = if *is_marker { 0..replicas } else { turns.peek()..turns.peek() + 1 };
             let number = if *is_marker { turns.number_marker() } else { turns.number_item() };
             for target in targets {
-                // The sender waits for room; others go on, in an order that nobody chooses.
+                // The sender waits for room; others go on, in an arbitrary order.
                 while all.inputs[target].len() == queue {
                     let chosen = choices.pop().is_some_and(|choice| all.step(usize::from(choice)));
                     let went_on = chosen || (0..2 * replicas).any(|choice| all.step(choice));

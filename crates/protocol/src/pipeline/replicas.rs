@@ -1,19 +1,19 @@
-//! Replicas of a group: which one a message goes to, and the order restored behind them.
+//! Replicas of a group: the choice of the replica for a message, and the order restored behind them.
 //!
 //! The sender numbers its messages from 0. An item goes to one replica, a marker to all of them. Each replica sends on
-//! what it receives, in order and with the number, over a channel of its own. [`OrderedMerge`] holds at most one
-//! message of each replica and takes in no more from that one meanwhile, so channels fill up and the sender waits:
-//! memory is bounded, and a slow replica holds the others up at most as long as their channels are full.
+//! what it receives, in order and with the number, over its own channel. [`OrderedMerge`] holds at most one message of
+//! each replica and accepts no more from that one meanwhile, so channels fill up and the sender waits: memory is
+//! bounded, and a slow replica delays the others only once their channels are full.
 //!
-//! Invariant: the message whose turn it is lies in the merge, or its replica is one from which the merge takes the next
-//! message. So the merge never waits for ever, whatever replica each item went to.
+//! Invariant: the message whose turn it is is in the merge, or the merge accepts the next message of its replica. So
+//! the merge never waits for ever, whichever replica each item went to.
 
 use std::fmt;
 
-/// The replicas of a group in turn.
+/// The turns of the replicas of a group.
 ///
-/// Turns depend on the number of items only, so a run has the same ones each time; replicas have the same stages, so
-/// their items take about the same time.
+/// Turns depend only on the number of items, so they are the same in each run; replicas have the same stages, so their
+/// items take about the same time.
 #[derive(Clone, Debug)]
 pub struct ReplicaTurns {
     replicas: usize,
@@ -22,7 +22,7 @@ pub struct ReplicaTurns {
 }
 
 impl ReplicaTurns {
-    /// Turns of `replicas` replicas, beginning with the first.
+    /// Makes the turns of `replicas` replicas, beginning with the first.
     ///
     /// # Panics
     /// If there are none.
@@ -86,7 +86,7 @@ impl std::error::Error for MergeFault {}
 /// A reorder buffer behind replicas, of at most one message for each.
 ///
 /// Messages leave in the order of their numbers, from 0, each once: a marker that all replicas have sent leaves with
-/// the first one that came.
+/// the first copy.
 #[derive(Clone, Debug)]
 pub struct OrderedMerge<T> {
     /// The message of each replica that has not left yet.
@@ -98,17 +98,17 @@ pub struct OrderedMerge<T> {
 }
 
 impl<T> OrderedMerge<T> {
-    /// A merge of `replicas` streams.
+    /// Makes a merge of `replicas` streams.
     pub fn new(replicas: usize) -> OrderedMerge<T> {
         OrderedMerge { heads: (0..replicas).map(|_| None).collect(), last: vec![None; replicas], next: 0 }
     }
 
-    /// Returns `true` if the next message of `replica` can be taken in.
+    /// Returns `true` if the next message of `replica` can be accepted.
     pub fn takes_from(&self, replica: usize) -> bool {
         self.heads.get(replica).is_some_and(Option::is_none)
     }
 
-    /// The messages that have not left yet; at most one for each replica.
+    /// Returns the number of messages that have not left yet; at most one for each replica.
     pub fn len(&self) -> usize {
         self.heads.iter().flatten().count()
     }
@@ -118,10 +118,10 @@ impl<T> OrderedMerge<T> {
         self.len() == 0
     }
 
-    /// Takes in a message of a replica. Another replica's copy of a marker that has left is dropped.
+    /// Accepts a message of a replica. Drops another replica's copy of a marker that has left.
     ///
     /// # Errors
-    /// No message of this replica is taken in now, or its numbers do not increase.
+    /// No message of this replica can be accepted now, or its numbers do not increase.
     pub fn put(&mut self, replica: usize, number: u64, message: T) -> Result<(), MergeFault> {
         if !self.takes_from(replica) {
             return Err(MergeFault::NotTakenFrom { replica });
@@ -136,7 +136,7 @@ impl<T> OrderedMerge<T> {
         Ok(())
     }
 
-    /// Takes out the next message in order; `None` if it has not come.
+    /// Removes the next message in order and returns it; `None` if it has not arrived.
     pub fn pop(&mut self) -> Option<T> {
         let next = self.next;
         let mut found = None;

@@ -1,19 +1,19 @@
-//! Division of cores between pipelines: by all of their speed-up functions, or by those of neighbours only.
+//! Division of cores among pipelines: by the speed-up functions of all, or only by those of neighbours.
 
 use std::fmt;
 
-/// Demand of a pipeline, for those who divide the cores.
+/// Demand of a pipeline for cores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
-    /// The speed-up with 1, 2, .. cores; as long as the number of cores that the pipeline can use at most. A pipeline
-    /// without any gets one core, like the others, and counts as no faster for it.
+    /// The speed-up with 1, 2, .. cores, up to the number of cores that the pipeline can use. A pipeline without any
+    /// gets one core, like the others, and counts as no faster for it.
     pub speed_ups: Vec<f64>,
-    /// The speed-up that it needs to keep its deadline; 0 if it has none.
+    /// The speed-up needed to meet its deadline; 0 if it has none.
     pub needed: f64,
 }
 
 impl Demand {
-    /// The demand of a pipeline without a deadline.
+    /// Makes the demand of a pipeline without a deadline.
     pub fn new(speed_ups: Vec<f64>) -> Demand {
         Demand { speed_ups, needed: 0.0 }
     }
@@ -23,7 +23,7 @@ impl Demand {
         used.checked_sub(1).map_or(0.0, |last| self.speed_ups[last])
     }
 
-    /// The part of its own best speed-up that it has.
+    /// Returns its speed-up as a fraction of its best one.
     fn satisfaction(&self, cores: usize) -> f64 {
         if self.speed_ups.is_empty() {
             return 1.0;
@@ -31,7 +31,7 @@ impl Demand {
         self.speed_up(cores) / self.speed_ups.iter().copied().fold(f64::MIN_POSITIVE, f64::max)
     }
 
-    /// Returns the part of the needed speed-up that it has, at most 1.
+    /// Returns its speed-up as a fraction of the needed one, at most 1.
     fn deadline_share(&self, cores: usize) -> f64 {
         if self.needed > 0.0 { (self.speed_up(cores) / self.needed).min(1.0) } else { 1.0 }
     }
@@ -43,9 +43,9 @@ pub enum Objective {
     /// The greatest sum of speed-ups.
     #[default]
     Throughput,
-    /// The worst-off pipeline has as great a part of its own best speed-up as can be; then the greatest sum.
+    /// The largest fraction of its own best speed-up for the worst-off pipeline; then the greatest sum.
     Fairness,
-    /// The pipeline furthest from its deadline is as near to it as can be; then the greatest sum.
+    /// The least distance from its deadline for the pipeline furthest from it; then the greatest sum.
     Deadline,
 }
 
@@ -60,8 +60,8 @@ impl Objective {
         }
     }
 
-    /// The value of a division: what the worst-off pipeline has, and the sum of the speed-ups. The greater pair, in
-    /// this order, is better.
+    /// Returns the value of a division: the result for the worst-off pipeline, and the sum of the speed-ups. The
+    /// greater pair, in this order, is better.
     pub fn value(self, demands: &[Demand], cores: &[usize]) -> (f64, f64) {
         let pairs = || demands.iter().zip(cores.iter().copied());
         let worst = pairs().map(|(demand, cores)| self.worst(demand, cores)).fold(1.0, f64::min);
@@ -72,9 +72,9 @@ impl Objective {
 /// Reason why cores cannot be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DivisionFault {
-    /// The pipelines.
+    /// Number of pipelines.
     pub pipelines: usize,
-    /// The cores, of which each pipeline needs one.
+    /// Number of cores, of which each pipeline needs one.
     pub cores: usize,
 }
 
@@ -86,11 +86,11 @@ impl fmt::Display for DivisionFault {
 
 impl std::error::Error for DivisionFault {}
 
-/// Divides `cores` among pipelines, of which all speed-up functions are known: returns the cores of each, at least one.
+/// Divides `cores` among pipelines whose speed-up functions are all known; returns the cores of each, at least one.
 /// Cores that no pipeline can use are left over.
 ///
-/// Exact: dynamic programming over (pipelines, cores) finds the best that the worst-off pipeline can have, and then,
-/// among the divisions that give it that, the greatest sum. O(pipelines · cores²), twice.
+/// Exact: dynamic programming over (pipelines, cores) finds the best result for the worst-off pipeline, and then, among
+/// the divisions that reach it, the greatest sum. O(pipelines · cores²), twice.
 ///
 /// # Errors
 /// There are fewer cores than pipelines.
@@ -106,8 +106,8 @@ pub fn divide(demands: &[Demand], cores: usize, objective: Objective) -> Result<
     Ok(best_division(demands, cores, 0.0, |one, other| one + other, sum))
 }
 
-/// The division of greatest value, which is that of all pipelines combined; a pipeline of value `None` does not take
-/// that many cores. Of several, one that gives the first pipelines least.
+/// Returns the division of greatest value, combined over all pipelines; a pipeline of value `None` does not take that
+/// number of cores. Among equal ones, one that gives the first pipelines least.
 fn best_division(
     demands: &[Demand],
     cores: usize,
@@ -115,7 +115,8 @@ fn best_division(
     combine: impl Fn(f64, f64) -> f64,
     value: impl Fn(&Demand, usize) -> Option<f64>,
 ) -> Vec<usize> {
-    // rest[cores]: the best value of the pipelines from here on with at most that many cores, and those of the first.
+    // rest[cores]: the best value of the pipelines from here on with at most that number of cores, and the cores of the
+    // first.
     let mut rest: Vec<Option<(f64, usize)>> = vec![Some((nothing, 0)); cores + 1];
     let mut tables = Vec::new();
     for demand in demands.iter().rev() {
@@ -142,11 +143,11 @@ fn best_division(
     owns.collect()
 }
 
-/// One round in which pipelines know their neighbours only: each two, in order, divide the cores that both have anew,
-/// if that is better for them. Returns whether anything changed; repeated until not, it ends.
+/// Runs one round in which pipelines know only their neighbours: each two, in order, divide the cores of both again if
+/// that is better for them. Returns whether anything changed; repeating it until nothing changes terminates.
 ///
-/// With two pipelines this is [`divide`]. With more it may stay below, as pipelines that are no neighbours cannot give
-/// to each other at once.
+/// With two pipelines this is [`divide`]. With more it may reach less, because pipelines that are not neighbours cannot
+/// give to each other directly.
 pub fn exchange(demands: &[Demand], cores: &mut [usize], objective: Objective) -> bool {
     let mut has_changed = false;
     for left in 0..demands.len().saturating_sub(1) {

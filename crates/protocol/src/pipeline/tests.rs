@@ -1,9 +1,9 @@
-//! Decisions of pipelines against exhaustive search, and what every answer must keep.
+//! Decisions about pipelines against exhaustive search, and properties of every result.
 
 use super::*;
 use proptest::prelude::*;
 
-/// All partitions of `stages` stages into at most `cores` groups.
+/// Returns all partitions of `stages` stages into at most `cores` groups.
 fn all_partitions(stages: usize, cores: usize) -> Vec<Partition> {
     let cuts = 0..1_u32 << (stages - 1);
     let few = cuts.filter(|cuts| (cuts.count_ones() as usize) < cores);
@@ -149,7 +149,7 @@ proptest! {
     }
 }
 
-/// All ways to give each pipeline at least one core and at most as many as it can use.
+/// Returns all ways to give each pipeline at least one core and no more than it can use.
 fn all_divisions(demands: &[Demand], cores: usize) -> Vec<Vec<usize>> {
     let Some((first, rest)) = demands.split_first() else { return vec![Vec::new()] };
     let mut all = Vec::new();

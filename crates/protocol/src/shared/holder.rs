@@ -1,17 +1,17 @@
 //! One place's side of an object: its token, the guards of its tasks, and the state of its copy.
 //!
-//! Invariants: guards are there only under a token that covers them; a writer is alone. A token goes back only when the
-//! home recalls it, and no guard is there that it covered. What was just granted serves one guard before it goes back;
-//! it is reserved only while the task that waits first wants a guard which the token covers.
+//! Invariants: guards exist only under a token that covers them; a writer is alone. A token goes back only when the
+//! home recalls it, and no guard that it covers exists. A newly granted token serves one guard before it goes back; it
+//! is reserved only while the first waiting task wants a guard that the token covers.
 
 use super::{GuardMode, Token};
 
-/// Action of a task that wants a guard.
+/// Answer to a task that wants a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// The guard is there.
+    /// It has the guard.
     Now,
-    /// Wait: for a guard here, for a grant, or for the token to go back.
+    /// Wait: for a guard here to end, for a grant, or for the token to go back.
     Wait,
     /// Ask the home for the token of this guard, then wait.
     Ask,
@@ -22,9 +22,9 @@ pub enum Admission {
 pub struct GiveBack {
     /// Token that stays here.
     pub keeps: Token,
-    /// The generation of the copy here; changes since the home's go with it.
+    /// Generation of the copy here; the changes since the home's generation go with it.
     pub generation: u64,
-    /// True if `Write` was given up, so that the rest means something.
+    /// True if `Write` was given up; otherwise the other fields mean nothing.
     pub had_written: bool,
     /// True if the object is poisoned, as far as this place knows.
     pub is_poisoned: bool,
@@ -35,15 +35,15 @@ pub struct GiveBack {
 pub struct Granted {
     /// Mode of the guard.
     pub mode: GuardMode,
-    /// The generation of the value.
+    /// Generation of the value.
     pub generation: u64,
     /// True if the object is poisoned.
     pub is_poisoned: bool,
-    /// True if the changes that came along could be applied to the copy here.
+    /// True if the changes with the grant could be applied to the copy here.
     pub is_applied: bool,
 }
 
-/// The home says what nobody asked for.
+/// The home grants or recalls what was not asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAsked;
 
@@ -55,16 +55,16 @@ pub struct Holder {
     is_writing: bool,
     asked: Option<GuardMode>,
     recalled: Option<Token>,
-    /// The token was granted for the task that waits first, which has not had its guard yet.
+    /// True if the token was granted for the first waiting task, which has not had its guard yet.
     is_reserved: bool,
     generation: u64,
-    /// The generation of the copy; older than the token's if the changes in between could not be applied.
+    /// Generation of the copy; older than the token's if the changes in between could not be applied.
     copy: u64,
     is_poisoned: bool,
 }
 
 impl Holder {
-    /// The side of a place that has `token` at first.
+    /// Makes the side of a place that has `token` at first.
     pub fn new(token: Token) -> Holder {
         Holder { token, ..Holder::default() }
     }
@@ -74,7 +74,7 @@ impl Holder {
         self.token
     }
 
-    /// The generation of the value, as far as this place knows.
+    /// Returns the generation of the value, as far as this place knows.
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -107,7 +107,7 @@ impl Holder {
         self.readers + u32::from(self.is_writing)
     }
 
-    /// Asks for a guard for a task; no other one waits before it.
+    /// Requests a guard for a task; no other task waits before it.
     #[inline]
     pub fn acquire(&mut self, mode: GuardMode) -> Admission {
         let is_free = match mode {
@@ -132,7 +132,8 @@ impl Holder {
         Admission::Ask
     }
 
-    /// A task that reads already wants another guard to read, which waits for nobody: the first one may wait for it.
+    /// Adds a guard for a task that already reads. It waits for nothing, because otherwise the task could wait for
+    /// itself.
     #[inline]
     pub fn join_reader(&mut self) {
         self.readers += 1;
@@ -154,10 +155,10 @@ impl Holder {
         self.give_back()
     }
 
-    /// Takes a token that the home grants. `next` is the guard that the task which waits first wants.
+    /// Accepts a token that the home grants. `next` is the guard that the first waiting task wants.
     ///
     /// # Errors
-    /// Nobody asked for it.
+    /// The token was not asked for.
     pub fn granted(&mut self, granted: Granted, next: Option<GuardMode>) -> Result<(), NotAsked> {
         let Granted { mode, generation, is_poisoned, is_applied } = granted;
         if self.asked != Some(mode) || generation < self.generation {
@@ -174,10 +175,10 @@ impl Holder {
         Ok(())
     }
 
-    /// Recalls the token for the home, except what it lets the place keep. Returns the token that goes back now.
+    /// Recalls the token for the home, except for `keeps`. Returns the token that goes back now.
     ///
     /// # Errors
-    /// The place has no more than it may keep, or is asked already.
+    /// The place has no more than `keeps`, or the token was recalled before.
     pub fn recall(&mut self, keeps: Token) -> Result<Option<GiveBack>, NotAsked> {
         if self.token <= keeps || self.recalled.is_some() {
             return Err(NotAsked);
@@ -193,7 +194,7 @@ impl Holder {
         self.give_back()
     }
 
-    /// Notes that another place has given back `Write` to this one, the home: the copy here is of `generation`.
+    /// Records that another place has given back `Write` to this one, the home: the copy here is of `generation`.
     pub fn copied(&mut self, generation: u64, is_poisoned: bool) {
         self.generation = self.generation.max(generation);
         self.copy = self.generation;
@@ -205,7 +206,7 @@ impl Holder {
         self.is_poisoned = is_poisoned;
     }
 
-    /// Handles the death of the home: nothing that was asked will be granted.
+    /// Handles the death of the home: no request will be granted.
     pub fn home_died(&mut self) {
         self.asked = None;
     }

@@ -1,40 +1,40 @@
-//! The home's side of an object: which places have a token, wait for one, or have an old copy.
+//! The home's side of an object: which places have a token, wait for one, or have a stale copy.
 //!
-//! Invariants: the holders are one place with `Write`, or places with `Read`. Requests are granted in the order in
-//! which they came, so nobody waits for ever. The home's own place is asked and recalled as every other one.
+//! Invariants: the holders are one place with `Write`, or places with `Read`. Requests are granted in order of arrival,
+//! so none waits for ever. The home's own place is treated like every other one.
 
 use super::{Controller, GiveBack, GuardMode, Token};
 use crate::PlaceId;
 use crate::ordered::{OrderedMap, OrderedSet};
 use std::collections::VecDeque;
 
-/// A place asks for a token.
+/// A place's request for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectRequest {
-    /// Place that asks.
+    /// The place.
     pub place: PlaceId,
     /// Mode of the guard.
     pub mode: GuardMode,
-    /// The generation of its copy.
+    /// Generation of its copy.
     pub since: u64,
 }
 
-/// Action that the home has to take.
+/// Action that the home must take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomeStep {
-    /// Send the token, and the changes since the copy of the request. The place has to forget what its caches hold of
-    /// the object if `flushes`.
+    /// Send the token, and the changes since the copy of the request. If `flushes`, the place must drop the object from
+    /// its caches.
     Grant {
-        /// Request that is granted.
+        /// The granted request.
         request: ObjectRequest,
-        /// The generation of the value.
+        /// Generation of the value.
         generation: u64,
         /// True if cached copies may be stale.
         flushes: bool,
         /// True if a writer died.
         is_poisoned: bool,
     },
-    /// Ask `place` for its token, but for `keeps`.
+    /// Recall the token of `place`, except for `keeps`.
     Recall {
         /// Place that has the token.
         place: PlaceId,
@@ -43,7 +43,7 @@ pub enum HomeStep {
     },
 }
 
-/// A place gives back what it has not, or asks twice.
+/// A place gives back a token that it does not have, or asks twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotHeld;
 
@@ -56,12 +56,12 @@ pub struct Home {
     holders: OrderedMap<PlaceId, Token>,
     waiting: VecDeque<ObjectRequest>,
     recalled: OrderedMap<PlaceId, Token>,
-    /// Under the controllers with flags: the places whose caches hold nothing old.
+    /// With controllers that use flags: the places whose caches are not stale.
     fresh: OrderedSet<PlaceId>,
 }
 
 impl Home {
-    /// The home of a new object, whose token `Write` is at `place`.
+    /// Makes the home of a new object, whose token `Write` is at `place`.
     pub fn new(controller: Controller, place: PlaceId) -> Home {
         Home {
             controller,
@@ -74,7 +74,7 @@ impl Home {
         }
     }
 
-    /// The generation of the value, as far as the home knows: while no other place may write.
+    /// Returns the generation of the value, as far as the home knows: exact while no other place may write.
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -84,10 +84,10 @@ impl Home {
         self.is_poisoned
     }
 
-    /// Notes a request; returns what is to be done.
+    /// Adds a request; returns the steps to take.
     ///
     /// # Errors
-    /// The place waits already, has what it asks for, or has a copy that never was.
+    /// The place waits already, has what it asks for, or has a copy of a generation that never existed.
     pub fn request(&mut self, request: ObjectRequest) -> Result<Vec<HomeStep>, NotHeld> {
         let held = self.holders.get(request.place).copied().unwrap_or_default();
         let waits = self.waiting.iter().any(|waiting| waiting.place == request.place);
@@ -101,7 +101,7 @@ impl Home {
     /// Handles a token that `place` gives back, whose changes have been applied; returns the steps to take.
     ///
     /// # Errors
-    /// It was not asked for it.
+    /// The token was not recalled.
     pub fn given_back(&mut self, place: PlaceId, back: GiveBack) -> Result<Vec<HomeStep>, NotHeld> {
         let had = self.holders.get(place).copied().unwrap_or_default();
         let is_its = back.had_written == (had == Token::Write);
@@ -143,7 +143,7 @@ impl Home {
     fn proceed(&mut self) -> Vec<HomeStep> {
         let mut steps = Vec::new();
         while let Some(request) = self.waiting.front().copied() {
-            // The token that the place gives back on its way must not be taken for the one granted now.
+            // A token on its way back must not be taken for the one granted now.
             if self.recalled.contains_key(request.place) {
                 break;
             }

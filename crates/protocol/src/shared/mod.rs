@@ -1,8 +1,8 @@
-//! Shared objects: which place may hold a guard, and when a place has to forget its copy.
+//! Shared objects: which place may hold a guard, and when a place must drop its copy.
 //!
 //! [`Holder`] is one place's side of one object, [`Home`] that of the place that made it. [`Staleness`] and
-//! [`Invalidations`] are for caches that nothing keeps coherent. All say what is to be sent, and none knows values.
-//! `docs/design/shared.md` says why it is right.
+//! [`Invalidations`] are for caches that no hardware keeps coherent. All of them return the messages to send, and none
+//! knows values. `docs/design/shared.md` has the proof.
 
 mod holder;
 mod home;
@@ -32,12 +32,12 @@ pub enum GuardMode {
 /// Right of a place to act without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Token {
-    /// Nothing.
+    /// None.
     #[default]
     None,
-    /// Let tasks read.
+    /// Tasks may read.
     Read,
-    /// Let tasks read and write: no other place has a token.
+    /// Tasks may read and write: no other place has a token.
     Write,
 }
 
@@ -48,7 +48,7 @@ impl Token {
         self >= Token::for_guard(mode)
     }
 
-    /// The least token for a guard.
+    /// Returns the least token for a guard.
     #[inline]
     pub(crate) fn for_guard(mode: GuardMode) -> Token {
         match mode {
@@ -61,12 +61,12 @@ impl Token {
 /// Protocol that tells places that their copies are stale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Controller {
-    /// All others are flagged when a write ends that has changed something.
+    /// Flags all others when a write ends that has changed something.
     #[default]
     Broadcast,
-    /// All others are flagged when a write begins, whether it changes something or not.
+    /// Flags all others when a write begins, whether it changes something or not.
     Overlapped,
-    /// Each write that changes something counts a generation, which every guard compares with the last that it saw.
+    /// Each write that changes something counts a generation, which every guard compares with the last one it saw.
     Timestamp,
 }
 
@@ -75,10 +75,10 @@ pub enum Controller {
 pub enum MemoryKind {
     /// Past all caches, word by word. Slow, and never stale.
     Uncached,
-    /// In both caches of a core. A write stays in a line that the core has until the line goes or is flushed.
+    /// In both caches of a core. A write stays in the core's line until the line is evicted or flushed.
     #[default]
     Cached,
-    /// In the first cache only, with a tag, so that all such lines can be forgotten at once. Writes gather in a buffer
-    /// of one line, which goes to memory when it is written to its end, when another line is, or when it is drained.
+    /// Only in the first cache, with a tag, so that all such lines can be invalidated at once. Writes gather in a
+    /// buffer of one line, which goes to memory when it is full, when another line is written, or when it is drained.
     Through,
 }

@@ -1,4 +1,4 @@
-//! Staleness of the copies of an object, where places cache memory that nothing keeps coherent.
+//! Staleness of the copies of an object, if places cache memory that no hardware keeps coherent.
 //!
 //! [`Staleness`] is what one place knows of its own caches. [`Invalidations`] are the flags that it sends to others and
 //! passes on: a flag goes to all members along a binary tree, and the answers come back. Neither sends, waits or knows
@@ -9,19 +9,20 @@
 use crate::PlaceId;
 use crate::team::Members;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-/// One place's knowledge of its own caches of one object.
+/// State of one place's own caches of one object, as far as the place knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Staleness {
     is_stale: bool,
-    /// The generation that the home has, as far as this place knows.
+    /// Generation that the home has, as far as this place knows.
     generation: u64,
     /// The last count of writes that this place has seen in the shared memory.
     count: u64,
 }
 
 impl Staleness {
-    /// Of a place that has cached nothing yet; only the home has made the value in its own caches.
+    /// Makes the state of a place that has cached nothing yet; only the home has made the value in its own caches.
     pub fn new(is_home: bool) -> Staleness {
         Staleness { is_stale: !is_home, generation: 0, count: 0 }
     }
@@ -31,24 +32,24 @@ impl Staleness {
         self.is_stale
     }
 
-    /// The generation that the home has, as far as this place knows.
+    /// Returns the generation that the home has, as far as this place knows.
     #[inline]
     pub fn generation(self) -> u64 {
         self.generation
     }
 
-    /// Notes a granted token, with the generation of the home's copy; `flushes` says that others have written.
+    /// Records a granted token, with the generation of the home's copy; `flushes` says whether others have written.
     pub fn granted(&mut self, generation: u64, flushes: bool) {
         self.generation = generation;
         self.is_stale |= flushes;
     }
 
-    /// Notes that this place gave back a token and the value of that generation.
+    /// Records that this place gave back a token and the value of that generation.
     pub fn gave_back(&mut self, generation: u64) {
         self.generation = generation;
     }
 
-    /// Notes, at the home, that a place gave back the value of that generation.
+    /// Records, at the home, that a place gave back the value of that generation.
     pub fn received(&mut self, generation: u64) {
         self.is_stale |= generation > self.generation;
         self.generation = generation;
@@ -66,32 +67,32 @@ impl Staleness {
         self.count
     }
 
-    /// Notes the flag of another place, which has written.
+    /// Records the flag of another place, which has written.
     pub fn flagged(&mut self) {
         self.is_stale = true;
     }
 
-    /// Notes that all caches were refreshed, or were not because the value could not be read.
+    /// Records that all caches were refreshed, or could not be because the value was unreadable.
     pub fn refreshed(&mut self, is_whole: bool) {
         self.is_stale = !is_whole;
     }
 }
 
-/// A part of the tree in which places are told that their caches are stale.
+/// A part of the tree along which places learn that their caches are stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvalidationRange {
     /// The rank of the writer, from which the others are counted.
     pub root: u32,
     /// The receiver, counted from the root.
     pub first: u32,
-    /// The first one behind those that the receiver tells.
+    /// One past the last member that the receiver passes it on to.
     pub end: u32,
-    /// Names the answer that the sender waits for.
+    /// Id of the answer that the sender waits for.
     pub token: u32,
 }
 
 impl InvalidationRange {
-    /// Returns `true` if a sound place can send it to one of `size` members.
+    /// Returns `true` if a valid place can send it to one of `size` members.
     fn is_of(&self, size: usize) -> bool {
         let size = size as u32;
         self.root < size && self.end <= size && self.first < self.end
@@ -110,22 +111,22 @@ pub struct AwaitedAnswer {
 /// Flags to send, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flags {
-    /// Names the answers to them.
+    /// Id of the answers to them.
     pub token: u32,
     /// The receivers, each with its part of the tree.
     pub to: Vec<(PlaceId, InvalidationRange)>,
 }
 
-/// A flag that is known to all to whom it went.
+/// A flag that has reached all its receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// The token of the flags of this place.
     pub token: u32,
-    /// The flag that has to be answered now; `None` if it began here.
+    /// The flag to answer now; `None` if it began here.
     pub answer: Option<AwaitedAnswer>,
 }
 
-/// A message about flags that no sound place sends.
+/// A message about flags that no valid place sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidationFault {
     /// It flags members that do not exist.
@@ -134,7 +135,7 @@ pub enum InvalidationFault {
     NotFlagged,
 }
 
-/// Flags that are not known to all to whom they went.
+/// Flags that have not yet reached all their receivers.
 #[derive(Clone, Debug, Default)]
 pub struct Invalidations {
     pending: Vec<OwedAnswers>,
@@ -155,13 +156,13 @@ impl Invalidations {
     /// The caller sends the flags, and calls [`Invalidations::undelivered`] for each that cannot be sent. If there are
     /// none, the flag is known already.
     pub fn begin(&mut self, members: &Members, root: usize) -> Flags {
-        self.pass_on(members, (root as u32, 1, members.len() as u32), None)
+        self.pass_on(members, root as u32, 1..members.len() as u32, None)
     }
 
-    /// Takes in a flag of `source`: what this place passes on, and what is known at once if that is nothing.
+    /// Handles a flag of `source`: returns the flags to pass on, and what is known at once if there are none.
     ///
     /// # Errors
-    /// No sound place sends it.
+    /// No valid place sends it.
     pub fn receive(
         &mut self,
         members: &Members,
@@ -173,18 +174,20 @@ impl Invalidations {
         }
         let InvalidationRange { root, first, end, token } = range;
         let answer = Some(AwaitedAnswer { place: source, token });
-        let flags = self.pass_on(members, (root, first + 1, end), answer);
+        let flags = self.pass_on(members, root, first + 1..end, answer);
         let known = flags.to.is_empty().then_some(Known { token: flags.token, answer });
         Ok((flags, known))
     }
 
-    /// Flags for the halves of the members from `first` to before `end`.
+    /// Returns flags for the halves of the members in `range`, which counts from `root`.
     fn pass_on(
         &mut self,
         members: &Members,
-        (root, first, end): (u32, u32, u32),
+        root: u32,
+        range: Range<u32>,
         answer: Option<AwaitedAnswer>,
     ) -> Flags {
+        let Range { start: first, end } = range;
         let token = self.next;
         self.next = self.next.wrapping_add(1);
         let to = halves(members, InvalidationRange { root, first, end, token });
@@ -194,8 +197,8 @@ impl Invalidations {
         Flags { token, to }
     }
 
-    /// Notes that `source` knows of the flag with `token`, and so do all that it told; returns the flag if no other has
-    /// to answer.
+    /// Records that `source`, and all members that it told, know of the flag with `token`; returns the flag if no other
+    /// answer is missing.
     ///
     /// # Errors
     /// `source` does not owe that answer.
@@ -250,7 +253,7 @@ impl Invalidations {
         })
     }
 
-    /// Returns `true` if the flag with `token` is known to all to whom it went.
+    /// Returns `true` if the flag with `token` has reached all its receivers.
     pub fn is_known(&self, token: u32) -> bool {
         self.pending.iter().all(|pending| pending.token != token)
     }

@@ -13,7 +13,7 @@ enum FlagMessage {
     Answer(u32),
 }
 
-/// Members that flag each other, with messages that are delivered in any order.
+/// Members that flag each other, with messages delivered in any order.
 struct World {
     members: Members,
     places: Vec<Invalidations>,
@@ -69,7 +69,7 @@ impl World {
         flags.token
     }
 
-    fn deliver(&mut self, (from, to, message): (usize, usize, FlagMessage)) {
+    fn deliver(&mut self, from: usize, to: usize, message: FlagMessage) {
         if self.dead.contains(&to) || self.dead.contains(&from) {
             return;
         }
@@ -105,14 +105,14 @@ impl World {
     fn settle(&mut self, mut choices: impl Iterator<Item = usize>) {
         while !self.under_way.is_empty() {
             let index = choices.next().unwrap_or(0) % self.under_way.len();
-            let message = self.under_way.swap_remove(index);
-            self.deliver(message);
+            let (from, to, message) = self.under_way.swap_remove(index);
+            self.deliver(from, to, message);
         }
     }
 }
 
 proptest! {
-    /// When a flag is known, each other member is stale, and each has been told once.
+    /// When a flag is known, each other member is stale, and has got it once.
     #[test]
     fn a_flag_that_is_known_has_reached_all(
         size in 1..40_usize,
@@ -136,8 +136,8 @@ proptest! {
         }
     }
 
-    /// Whoever dies, and whenever: each flag of a member that lives is known in the end, and then each other member
-    /// that lives is stale.
+    /// In any order of deaths, each flag of a living member is known in the end, and each other living member is then
+    /// stale.
     #[test]
     fn deaths_end_no_wait_of_others_and_hide_no_stale_copy(
         size in 2..20_usize,
@@ -154,8 +154,8 @@ proptest! {
                 }
             }
             if !world.under_way.is_empty() {
-                let message = world.under_way.swap_remove(choice % world.under_way.len());
-                world.deliver(message);
+                let (from, to, message) = world.under_way.swap_remove(choice % world.under_way.len());
+                world.deliver(from, to, message);
             }
         }
         dead.into_iter().filter(|(_, rank)| *rank != 0).for_each(|(_, rank)| world.kill(rank));
@@ -167,7 +167,7 @@ proptest! {
         }
     }
 
-    /// Messages that no sound place sends are refused, and change nothing.
+    /// Messages that no valid place sends are refused, and change nothing.
     #[test]
     fn what_no_sound_place_says_is_refused(size in 1..10_u32, root: u32, first: u32, end: u32, token: u32) {
         let members = Members::All(size);
@@ -183,7 +183,7 @@ proptest! {
         prop_assert!(place.place_died(&members, stranger).is_empty());
     }
 
-    /// A place is stale exactly if it has heard of a newer value since its caches were refreshed last.
+    /// A place is stale exactly if it has learnt of a newer value since the last refresh of its caches.
     #[test]
     fn a_place_is_stale_from_news_to_refresh(events in prop::collection::vec((0..6_u8, 0..4_u64), 0..60)) {
         let mut staleness = Staleness::new(true);

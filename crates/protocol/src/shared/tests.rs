@@ -1,4 +1,4 @@
-//! Places that take and drop guards over queues in order, in any order of steps that a test case says.
+//! Places that acquire and drop guards over ordered queues, in the order of steps of each test case.
 
 use super::*;
 use crate::PlaceId;
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 const PLACES: u32 = 4;
 
-/// A message, with the changes that go with it: here the writes that the copy misses, as a count.
+/// A message with its changes: here the number of writes that the copy lacks.
 #[derive(Clone, Copy, Debug)]
 enum Message {
     Request(ObjectRequest),
@@ -22,14 +22,14 @@ struct World {
     holders: Vec<Holder>,
     /// Value of each place's copy, and whether its caches may hold stale lines.
     copies: Vec<(u64, bool)>,
-    /// Guards that are wanted, and those that are there.
+    /// Wanted guards, and held ones.
     wanted: Vec<VecDeque<GuardMode>>,
     guards: Vec<Vec<GuardMode>>,
     queues: BTreeMap<(u32, u32), VecDeque<Message>>,
     writes: u64,
     dead: Vec<bool>,
     granted: u64,
-    /// Places that cannot read what they are sent, and whether there ever was one.
+    /// Places that cannot read what they receive, and whether there was ever one.
     cannot_read: Vec<bool>,
     has_refused: bool,
 }
@@ -86,7 +86,7 @@ impl World {
                 let mut back = back;
                 let is_changed = back.generation > self.home.generation();
                 if back.had_written && is_changed && self.cannot_read[0] {
-                    // The value is the last that the home has, and its writer's copy is old by it.
+                    // The value is the last that the home has, so its writer's copy is stale.
                     back = GiveBack { generation: back.generation + 1, is_poisoned: true, ..back };
                     self.writes = back.generation;
                 }
@@ -121,7 +121,7 @@ impl World {
         }
     }
 
-    /// The first task that waits at `place` tries again.
+    /// Retries the first waiting task at `place`.
     fn try_acquire(&mut self, place: usize) {
         let Some(mode) = self.wanted[place].front().copied() else { return };
         match self.holders[place].acquire(mode) {
@@ -133,7 +133,7 @@ impl World {
                 if is_current {
                     self.check_guard(place, mode);
                 } else {
-                    // An error of the one who asked.
+                    // An error of the task that asked.
                     self.release(place, false);
                 }
             }
@@ -157,7 +157,7 @@ impl World {
         assert!(is_lost || self.copies[place].0 == self.writes, "a guard sees the last write");
     }
 
-    /// The task that waits at `place` with this number gives up.
+    /// Makes the waiting task at `place` with this number give up.
     fn give_up(&mut self, place: usize, number: usize) {
         if self.wanted[place].remove(number).is_some() {
             let next = self.wanted[place].front().copied();
@@ -181,7 +181,7 @@ impl World {
         if place == 0 || std::mem::replace(&mut self.dead[place], true) {
             return;
         }
-        // Messages that it had sent before arrive.
+        // Messages that it had sent before still arrive.
         while self.queues.get(&(place as u32, 0)).is_some_and(|queue| !queue.is_empty()) {
             self.deliver(place as u32, 0);
         }
@@ -191,7 +191,7 @@ impl World {
         self.carry_out(steps);
     }
 
-    /// Delivers and drops until nobody waits.
+    /// Delivers messages and drops guards until nothing waits.
     fn settle(&mut self) {
         for _ in 0..10_000 {
             let ways: Vec<(u32, u32)> = self.queues.keys().copied().collect();
@@ -218,12 +218,12 @@ enum Action {
     Release(usize, bool),
     GiveUp(usize, usize),
     Deliver(u32, u32),
-    /// The place can no longer read what it is sent, or can again.
+    /// The place can no longer read what it receives, or can again.
     Refuse(usize),
     Kill(usize),
 }
 
-/// Events that may happen beside guards that are taken and dropped.
+/// Faults beside acquiring and dropping guards.
 #[derive(Clone, Copy, Debug, Default)]
 struct InjectedFaults {
     deaths: bool,
@@ -290,7 +290,7 @@ proptest! {
         run(controller, &actions);
     }
 
-    /// A value that a place cannot read is an error there, and keeps nobody waiting.
+    /// A value that a place cannot read is an error there, and blocks no other place.
     #[test]
     fn with_values_that_cannot_be_read_nobody_waits_for_ever(
         controller in controller(),
@@ -328,7 +328,7 @@ fn a_token_is_not_kept_for_a_task_whose_guard_it_does_not_cover() {
     world.wanted[1].extend([GuardMode::Read, GuardMode::Write]);
     world.try_acquire(1);
     world.deliver(1, 0);
-    // The one that asked to read is gone when its token comes.
+    // The task that asked to read is gone when its token arrives.
     world.give_up(1, 0);
     world.wanted[2].push_back(GuardMode::Write);
     world.settle();

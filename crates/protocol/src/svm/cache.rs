@@ -1,12 +1,12 @@
-//! The copies that one place has of pages whose home is another place, for release consistency.
+//! The copies at one place of pages whose home is another place, for release consistency.
 //!
-//! A page is invalid, clean (a copy that the program only reads) or dirty (a copy that it changes, beside a twin of
-//! what came from the home). A release writes the difference of each dirty page to its home. An acquire drops every
-//! copy, so that the next access fetches what homes have by then: like MetalSVM, which invalidates the caches at an
-//! acquire, and unlike TreadMarks, which sends notices of what was written. The pages at their own home need no copy.
+//! A page is invalid, clean (a copy that the program only reads) or dirty (a copy that it changes, beside a twin of the
+//! home's content). A release writes the difference of each dirty page to its home. An acquire drops every copy, so the
+//! next access fetches what homes have by then: like MetalSVM, which invalidates the caches at an acquire, and unlike
+//! TreadMarks, which sends write notices. Pages at their own home need no copy.
 //!
-//! Programs must be free of data races: two accesses of one byte, one of them a store, are ordered by a release and an
-//! acquire. Invariant: a page is dropped only when its changes are at its home.
+//! Programs must be free of data races: two accesses of one byte, one of them a store, must be ordered by a release and
+//! an acquire. Invariant: a page is dropped only when its changes are at its home.
 
 use super::{PageAccess, PageNumber};
 
@@ -17,7 +17,7 @@ pub struct CacheAction {
     pub fetches: bool,
     /// Make a twin of the copy.
     pub twins: bool,
-    /// Then let the program access it like this.
+    /// Then allow the program this access.
     pub access: PageAccess,
 }
 
@@ -37,12 +37,12 @@ pub struct ReleaseCache {
 }
 
 impl ReleaseCache {
-    /// A place of a new region of `pages` pages.
+    /// Makes the cache of a place in a new region of `pages` pages.
     pub fn new(pages: u32) -> ReleaseCache {
         ReleaseCache { states: vec![CopyState::Invalid; pages as usize], copied: Vec::new() }
     }
 
-    /// The program has touched a page that was not mapped for that. `None` if the region has no such page.
+    /// Handles an access to a page that was not mapped for it. `None` if the region has no such page.
     pub fn fault(&mut self, page: PageNumber, access: PageAccess) -> Option<CacheAction> {
         let state = self.states.get_mut(page.index())?;
         let before = *state;
@@ -61,8 +61,8 @@ impl ReleaseCache {
         })
     }
 
-    /// Begins a release: returns the dirty pages, which become clean. The caller protects them from stores, writes
-    /// their differences from their twins to their homes, and tells others only then.
+    /// Begins a release: returns the dirty pages, which become clean. The caller protects them from stores, writes the
+    /// differences from their twins to their homes, and only then notifies others.
     pub fn release(&mut self) -> Vec<PageNumber> {
         let dirty: Vec<PageNumber> = self
             .copied
@@ -76,7 +76,7 @@ impl ReleaseCache {
         dirty
     }
 
-    /// An acquire: returns the pages whose copies the caller drops. Dirty pages stay, so a release comes first.
+    /// Does an acquire: returns the pages whose copies the caller drops. Dirty pages stay, so release first.
     pub fn acquire(&mut self) -> Vec<PageNumber> {
         let states = &mut self.states;
         let (dropped, kept) = self.copied.iter().partition(|page| states[page.index()] == CopyState::Clean);

@@ -1,4 +1,4 @@
-//! The directory of one page at its home: who holds it, the transaction under way, and those that wait for theirs.
+//! The directory of one page at its home: its holders, the transaction in progress, and the waiting requests.
 //!
 //! Invariants: one place holds the page to write and no other holds it, or any number hold it to read; a grant is sent
 //! only after every conflicting permission was revoked; one transaction at a time, others queue in order of arrival.
@@ -27,13 +27,13 @@ pub(super) struct PageDirectory {
     readers: Vec<PlaceId>,
     writer: Option<PlaceId>,
     current: Option<PageRequest>,
-    /// Places whose `Revoked` is due in the current transaction. Ascending.
+    /// Places whose `Revoked` is outstanding in the current transaction. Ascending.
     awaited: Vec<PlaceId>,
     queue: VecDeque<PageRequest>,
 }
 
 impl PageDirectory {
-    /// Takes a request; a second one of the same place, before its grant, is a fault of that place and is ignored.
+    /// Handles a request; a second one of the same place before its grant is a fault of that place, and ignored.
     pub(super) fn request(&mut self, from: PlaceId, access: PageAccess, out: &mut Vec<HomeAction>) {
         let is_double = self.current.iter().chain(&self.queue).any(|request| request.from == from);
         if !is_double {
@@ -42,7 +42,7 @@ impl PageDirectory {
         }
     }
 
-    /// Takes the answer to a `Revoke`; one that was not due is ignored.
+    /// Handles the answer to a `Revoke`; ignored if it was not outstanding.
     pub(super) fn revoked(&mut self, by: PlaceId, out: &mut Vec<HomeAction>) {
         if let Ok(position) = self.awaited.binary_search(&by) {
             self.awaited.remove(position);

@@ -1,10 +1,9 @@
 //! The locks of a region at one place: requests, grants, and the queues of the locks whose home is this place.
 //!
-//! A lock is a number; its home is place `number mod places`, which grants it to one place at a time, in the order in
-//! which requests arrive. A lock that nobody holds or awaits takes no memory. What a lock protects, and how the stores
-//! made under it become visible to the next holder, is the caller's: it releases before it gives the lock back, and
-//! acquires after the grant (entry and exit of a critical section in release consistency: Gharachorloo and others,
-//! ISCA 1990).
+//! A lock is a number; its home is place `number mod places`, which grants it to one place at a time, in order of
+//! arrival of the requests. A lock that is neither held nor awaited takes no memory. The caller makes stores under the
+//! lock visible to the next holder: it releases before it gives the lock back, and acquires after the grant (entry and
+//! exit of a critical section in release consistency: Gharachorloo and others, ISCA 1990).
 //!
 //! Invariants: at most one place holds a lock; a grant follows the release of the holder before it.
 
@@ -56,24 +55,24 @@ pub enum LockAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum OwnLock {
     Requested,
-    /// The program no longer waits; the grant is given back as soon as it arrives.
+    /// The program no longer waits; the lock goes back as soon as it is granted.
     Abandoned,
     Held,
 }
 
-/// One place of the locks of a region.
+/// The locks of a region at one place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LockNode {
     here: PlaceId,
     places: u32,
     pub(super) own: BTreeMap<LockNumber, OwnLock>,
-    /// Of the locks whose home is this place: the holder, and behind it the places that wait.
+    /// For the locks whose home is this place: the holder, and behind it the waiting places.
     pub(super) queues: BTreeMap<LockNumber, VecDeque<PlaceId>>,
     is_lost: bool,
 }
 
 impl LockNode {
-    /// A place of a new region, whose locks nobody holds.
+    /// Makes the locks of a place in a new region; none is held.
     ///
     /// # Panics
     /// If `here` is not one of `places`.
@@ -98,7 +97,7 @@ impl LockNode {
             return;
         }
         match self.own.get_mut(&lock) {
-            // The request is still on its way or in the queue.
+            // The request is still in flight or in the queue.
             Some(own @ OwnLock::Abandoned) => *own = OwnLock::Requested,
             Some(OwnLock::Requested | OwnLock::Held) => {}
             None => {
@@ -120,7 +119,7 @@ impl LockNode {
         }
     }
 
-    /// A message has arrived. What no sound place sends is ignored.
+    /// Handles a message. Messages that no valid place sends are ignored.
     pub fn receive(&mut self, from: PlaceId, message: LockMessage, out: &mut Vec<LockAction>) {
         let mut inbox = VecDeque::from([(from, message)]);
         while let Some((from, message)) = inbox.pop_front() {
@@ -134,7 +133,7 @@ impl LockNode {
         }
     }
 
-    /// A place of the region has died: nobody is granted a lock any more. The caller ends the waits.
+    /// Handles the death of a place of the region: no lock is granted any more. The caller ends the waits.
     pub fn place_died(&mut self) {
         self.is_lost = true;
     }
@@ -147,7 +146,7 @@ impl LockNode {
         }
     }
 
-    /// Handles one message; returns the messages that follow from it.
+    /// Handles one message; returns the resulting messages.
     fn take(
         &mut self,
         from: PlaceId,

@@ -1,4 +1,4 @@
-//! Shared virtual memory: who may access which page, and when changes reach others.
+//! Shared virtual memory: which place may access which page, and when changes reach others.
 //!
 //! Two state machines. [`PermissionNode`] is one place of the models [`Consistency::Exclusive`] and
 //! [`Consistency::Strong`]: a directory at the home of each page grants a permission after it has revoked those that
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub struct PageNumber(pub u32);
 
 impl PageNumber {
-    /// The number as an index into a table with one entry a page.
+    /// Returns the number as an index into a table with one entry for each page.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -44,7 +44,7 @@ pub enum Consistency {
 }
 
 impl Consistency {
-    /// All models, each with its name.
+    /// All models with their names.
     pub const NAMES: [(&'static str, Consistency); 3] = [
         ("exclusive", Consistency::Exclusive),
         ("strong", Consistency::Strong),
@@ -77,7 +77,7 @@ pub enum PageMessage {
     Request {
         /// The page.
         page: PageNumber,
-        /// Access for which the sender needs it.
+        /// Access that the sender needs.
         access: PageAccess,
     },
     /// From the home: the receiver must give up the page, or its permission to write it.

@@ -1,11 +1,12 @@
-//! One place of a region whose pages move by permission: what it holds, and the directories of the pages it is home of.
+//! One place of a region whose pages move by permission: what it holds, and the directories of the pages whose home it
+//! is.
 //!
-//! A fault asks the home of its page, which is the place `page mod places`. The home revokes and grants. What a place
-//! tells itself is no message. Messages of a transaction, without those of a place to itself: a read of a page that
-//! nobody writes 2, of a page that a third place writes 4, a write with *s* other holders 2 + 2*s*.
+//! A fault asks the home of its page, which is the place `page mod places`. The home revokes and grants. Messages of a
+//! place to itself are not sent. Messages of a transaction without those: a read of a page without a writer 2, of a
+//! page with a writer at a third place 4, a write with *s* other holders 2 + 2*s*.
 //!
-//! The caller executes the actions in their order. Invariant: between a `Map` and the call of
-//! [`PermissionNode::revoked`] for the page, no other place has a permission that conflicts with that of this one.
+//! The caller executes the actions in order. Invariant: between a `Map` and the call of [`PermissionNode::revoked`] for
+//! the page, no other place has a permission that conflicts with this place's.
 
 use super::directory::{HomeAction, PageDirectory};
 use super::{Consistency, PageAccess, PageMessage, PageNumber};
@@ -22,14 +23,14 @@ pub enum PageAction {
         /// Message to send.
         message: PageMessage,
     },
-    /// Let the program access the page, and wake whoever waits for it.
+    /// Allow the program the access to the page, and wake what waits for it.
     Map {
         /// The page.
         page: PageNumber,
         /// Access that the program gets.
         access: PageAccess,
     },
-    /// Take the page, or its permission to write, from the program as soon as it can be spared; then call
+    /// Withdraw the page, or the permission to write it, from the program as soon as no guard needs it; then call
     /// [`PermissionNode::revoked`].
     Revoke {
         /// The page.
@@ -44,7 +45,7 @@ pub enum PageAction {
 struct PageState {
     held: Option<PageAccess>,
     asked: Option<PageAccess>,
-    /// A revocation that was asked and not yet reported; the value is `keeps_read`.
+    /// A requested revocation that is not reported yet; the value is `keeps_read`.
     revoking: Option<bool>,
 }
 
@@ -61,7 +62,7 @@ pub struct PermissionNode {
 }
 
 impl PermissionNode {
-    /// A place of a new region of `pages` pages, which nobody holds.
+    /// Makes a place of a new region of `pages` pages, which no place holds.
     ///
     /// # Panics
     /// If `here` is not one of `places`, or the model is `Release`.
@@ -89,14 +90,14 @@ impl PermissionNode {
         self.holdings.get(page.index())?.held
     }
 
-    /// The program has touched a page that was not mapped for that. After a death the page is mapped as it lies.
+    /// Handles an access to a page that was not mapped for it. After a death the page is mapped as it is.
     pub fn fault(&mut self, page: PageNumber, access: PageAccess, out: &mut Vec<PageAction>) {
         let access = if self.model == Consistency::Exclusive { PageAccess::Write } else { access };
         let Some(holding) = self.holdings.get_mut(page.index()) else { return };
         if self.dead.is_some() {
             out.push(PageAction::Map { page, access: PageAccess::Write });
         } else if holding.held >= Some(access) {
-            // The system has dropped the mapping, or two touches of one page came together.
+            // The system dropped the mapping, or two accesses to one page came together.
             out.push(PageAction::Map { page, access: holding.held.unwrap_or(access) });
         } else if holding.asked.is_none() {
             holding.asked = Some(access);
@@ -105,7 +106,7 @@ impl PermissionNode {
         }
     }
 
-    /// The revocation that was asked by [`PageAction::Revoke`] is done.
+    /// Handles the end of the revocation requested by [`PageAction::Revoke`].
     pub fn revoked(&mut self, page: PageNumber, out: &mut Vec<PageAction>) {
         let Some(holding) = self.holdings.get_mut(page.index()) else { return };
         let Some(keeps_read) = holding.revoking.take() else { return };
@@ -116,7 +117,7 @@ impl PermissionNode {
         }
     }
 
-    /// A message has arrived. What no sound place sends is ignored.
+    /// Handles a message. Messages that no valid place sends are ignored.
     pub fn receive(&mut self, from: PlaceId, message: PageMessage, out: &mut Vec<PageAction>) {
         let mut inbox = VecDeque::from([(from, message)]);
         while let Some((from, message)) = inbox.pop_front() {
@@ -124,7 +125,7 @@ impl PermissionNode {
         }
     }
 
-    /// A place has died: the region is lost, so whoever waits for a page gets it as it lies, and must look at
+    /// Handles the death of a place: the region is lost, so whatever waits for a page gets it as it is, and must check
     /// [`PermissionNode::dead`]. Later deaths change nothing.
     pub fn place_died(&mut self, place: PlaceId, out: &mut Vec<PageAction>) {
         if self.dead.is_some() || place.0 >= self.places || place == self.here {

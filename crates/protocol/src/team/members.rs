@@ -1,7 +1,7 @@
 //! The places of a team, or of a part, by rank.
 //!
-//! All places have no list: thousands of them would keep one each, as long as they are many. Invariant: no place is a
-//! member twice.
+//! The group of all places needs no list: with thousands of places, each would keep a list of thousands. Invariant: no
+//! place is a member twice.
 
 use crate::PlaceId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -32,10 +32,10 @@ impl Members {
         self.len() == 0
     }
 
-    /// The member with `rank`.
+    /// Returns the member with `rank`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such member.
     #[inline]
     #[track_caller]
     pub fn member(&self, rank: usize) -> PlaceId {
@@ -48,7 +48,7 @@ impl Members {
         }
     }
 
-    /// The rank of `place`; none if it is not a member.
+    /// Returns the rank of `place`, or `None` if it is not a member.
     #[inline]
     pub fn rank_of(&self, place: PlaceId) -> Option<usize> {
         match self {
@@ -57,27 +57,27 @@ impl Members {
         }
     }
 
-    /// All of them.
+    /// Returns all members, by rank.
     #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = PlaceId> + ExactSizeIterator + Clone + '_ {
         (0..self.len()).map(|rank| self.member(rank))
     }
 
-    /// Returns `true` if there is a member, and all are of the `places` places of a run.
+    /// Returns `true` if there is a member, and all are among the `places` places of a run.
     #[inline]
     pub fn are_of(&self, places: u32) -> bool {
         !self.is_empty() && self.iter().all(|member| member.0 < places)
     }
 }
 
-/// Number of teams without a handle from which on their makers are asked.
+/// Number of teams without a handle from which their makers are asked.
 pub const UNCLAIMED_MIN: usize = 64;
 
 /// Decides when a place asks the makers of the teams of which it has messages but no handle.
 ///
-/// A step can overtake the handle to its team, and waits for it. What is left of a team that was given up waits for a
-/// handle that never comes; its maker knows. So the makers are asked whenever there are twice as many such teams as
-/// were left before.
+/// A step can overtake the handle to its team, and then waits for it. The rest of a team that was dropped waits for a
+/// handle that never comes, which only its maker knows. So the makers are asked whenever the number of such teams has
+/// doubled since the last time.
 #[derive(Clone, Copy, Debug)]
 pub struct UnclaimedTeams {
     asks_at: usize,
@@ -96,7 +96,7 @@ impl UnclaimedTeams {
         teams >= self.asks_at
     }
 
-    /// Returns `true` if the makers of `unclaimed` teams have to be asked now.
+    /// Returns `true` if the makers of `unclaimed` teams must be asked now.
     pub fn ask(&mut self, unclaimed: usize) -> bool {
         let is_due = unclaimed >= self.asks_at;
         if is_due {
@@ -105,7 +105,7 @@ impl UnclaimedTeams {
         is_due
     }
 
-    /// Notes that one was given up, after which `left` are left.
+    /// Records that a team was dropped; `left` remain.
     pub fn given_up(&mut self, left: usize) {
         self.asks_at = (2 * left).max(UNCLAIMED_MIN);
     }

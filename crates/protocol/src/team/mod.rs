@@ -1,8 +1,9 @@
-//! Teams: who their members are, in which order they do collectives, and who sends what to whom.
+//! Teams: their members, the order of their collectives, and the schedules of their messages.
 //!
-//! [`Members`] are the places by rank, [`UnclaimedTeams`] those of which only messages have come. [`CollectiveOrder`]
-//! is one member's count of collectives, and finds out that another member is in a different one. [`schedule`] has the
-//! rounds and trees as functions of ranks. None knows values, tasks or messages beyond their [`CollectiveTag`].
+//! [`Members`] are the places by rank, [`UnclaimedTeams`] the teams of which only messages have arrived.
+//! [`CollectiveOrder`] is one member's count of collectives, and detects that another member is in a different one.
+//! [`schedule`] has rounds and trees as functions of ranks. None knows values, tasks or messages beyond their
+//! [`CollectiveTag`].
 
 mod members;
 mod order;

@@ -1,22 +1,22 @@
 //! The order of the collectives of a team: one member's count, and what it knows of the others.
 //!
-//! All members do the same collectives in the same order, so counts agree without being sent. A message that belongs to
-//! another collective of the same number shows that two members are apart. Invariant: of each of the last [`KNOWN`]
-//! numbers at most one tag is known, and the first report of it stays.
+//! All members call the same collectives in the same order, so counts agree without being sent. A message of another
+//! collective with the same number shows that two members are apart. Invariant: for each of the last [`KNOWN`] numbers
+//! at most one tag is known, and the first report of it stays.
 
 use super::tag::{CollectiveKind, CollectiveTag, ElementType};
 use crate::PlaceId;
 use std::cell::Cell;
 
-/// Number of collectives without a wait for all members that may follow each other before the team waits for all.
+/// Number of successive collectives that do not wait for all members, after which the team waits for all.
 pub const AHEAD_MAX: u32 = 16;
 
-/// Number of collectives that are compared: more than a member can be ahead of another, or behind.
+/// Number of collectives that are compared: more than one member can be ahead of another.
 const KNOWN: usize = 32;
 
 const _: () = assert!(KNOWN as u32 > AHEAD_MAX + 1 && (1 << 24) % KNOWN == 0);
 
-/// A place in a collective.
+/// A report that a place is in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberReport {
     /// The place.
@@ -28,30 +28,30 @@ pub struct MemberReport {
 /// Two members of a team that are in different collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The one whose collective was known first.
+    /// The member whose collective was known first.
     pub known: MemberReport,
-    /// The other one.
+    /// The other member.
     pub other: MemberReport,
 }
 
 /// One member's count of the collectives of its team, and the reports of others about them.
 ///
-/// Its parts are cells, because each step of a short collective asks it.
+/// Its fields are cells, because each step of a short collective reads them.
 #[derive(Clone, Debug)]
 pub struct CollectiveOrder {
     here: PlaceId,
-    /// Collectives begun so far.
+    /// Number of collectives begun so far.
     sequence: Cell<u32>,
-    /// Collectives since the last one that waited for all members.
+    /// Number of collectives since the last one that waited for all members.
     unsynchronized: Cell<u32>,
-    /// The collective that is under way, or was last.
+    /// The collective that is in progress, or was last.
     tag: Cell<CollectiveTag>,
     /// Reports about the last collectives, and about those that others have begun before this member, by their numbers.
     known: [Cell<MemberReport>; KNOWN],
 }
 
 impl CollectiveOrder {
-    /// The order of a team in which the member at `here` has begun nothing.
+    /// Makes the order of a team in which the member at `here` has begun nothing.
     pub fn new(here: PlaceId) -> CollectiveOrder {
         let nothing = MemberReport { place: PlaceId(0), tag: CollectiveTag::NONE };
         CollectiveOrder {
@@ -63,7 +63,7 @@ impl CollectiveOrder {
         }
     }
 
-    /// The collective that is under way here, or was last.
+    /// Returns the collective that is in progress here, or was last.
     #[inline]
     pub fn tag(&self) -> CollectiveTag {
         self.tag.get()
@@ -88,7 +88,7 @@ impl CollectiveOrder {
     /// Begins the next collective.
     ///
     /// # Errors
-    /// Another member is known to be in another one.
+    /// Another member is known to be in a different collective.
     #[inline]
     pub fn begin(&self, kind: CollectiveKind, root: usize, element: ElementType) -> Result<(), Mismatch> {
         let sequence = self.sequence.get().wrapping_add(1);
@@ -103,7 +103,7 @@ impl CollectiveOrder {
         Ok(())
     }
 
-    /// Counts the collective that was begun; returns whether all members have to wait for each other before it.
+    /// Counts the collective that was begun; returns whether all members must wait for each other before it.
     #[inline]
     pub fn needs_synchronization(&self, kind: CollectiveKind) -> bool {
         let unsynchronized = if kind.waits_for_all() { 0 } else { self.unsynchronized.get() + 1 };
@@ -115,7 +115,7 @@ impl CollectiveOrder {
     /// Compares a message of `source` with what is known of its collective.
     ///
     /// # Errors
-    /// `source` is in another collective than who was known to be in that of this number.
+    /// `source` is in another collective than the one known for this number.
     #[inline]
     pub fn compare(&self, source: PlaceId, tag: CollectiveTag) -> Result<(), Mismatch> {
         let tag = tag.first_step();

@@ -1,33 +1,33 @@
-//! Names of teams, and of the steps of their collectives.
+//! Ids of teams, and tags of the steps of their collectives.
 //!
-//! A step names its collective exactly; that is how a receiver sees that a member is in another one. Invariant: the
-//! name of a step is one word and the type of what is carried, so comparing two is comparing numbers.
+//! A tag identifies its collective exactly, so a receiver notices that a member is in another one. Invariant: the tag
+//! of a step is one word and an element type, so comparing two tags is comparing numbers.
 
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The name of a team in the whole run.
+/// The id of a team in the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TeamId(u64);
 
 impl TeamId {
-    /// All places.
+    /// The team of all places.
     pub const WORLD: TeamId = TeamId(0);
 
-    /// The team that `maker` made as number `serial`, from 1.
+    /// Returns the team that `maker` made as number `serial`, from 1.
     pub fn of(maker: PlaceId, serial: u64) -> TeamId {
         TeamId(u64::from(maker.0) << Self::SERIAL_BITS | serial)
     }
 
     const SERIAL_BITS: u32 = 48;
 
-    /// The place that made the team; of that of all places, the first one.
+    /// Returns the place that made the team; the first place for the team of all.
     pub fn maker(self) -> PlaceId {
         PlaceId((self.0 >> Self::SERIAL_BITS) as u32)
     }
 
-    /// As a number.
+    /// Returns the id as a number.
     #[inline]
     pub fn bits(self) -> u64 {
         self.0
@@ -62,7 +62,7 @@ macro_rules! collective_kinds {
             /// All collectives, by number.
             pub const ALL: [CollectiveKind; [$($name),*].len()] = [$(CollectiveKind::$kind),*];
 
-            /// The name in the interface of teams.
+            /// Returns the name in the interface of teams.
             pub fn name(self) -> &'static str {
                 match self {
                     $(CollectiveKind::$kind => $name,)*
@@ -114,24 +114,24 @@ collective_kinds! {
     Split "split" false true;
 }
 
-/// The type of what a collective carries, as a number of [`ElementType::BITS`] bits; the same at all places.
+/// The element type of a collective, as a number of [`ElementType::BITS`] bits; the same at all places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ElementType(u32);
 
 impl ElementType {
-    /// Element type of a collective that carries nothing of the program's.
+    /// Element type of a collective without a value of the program.
     pub const NONE: ElementType = ElementType(0);
 
-    /// Bits of the number.
+    /// Number of bits.
     pub const BITS: u32 = 24;
 
-    /// The type whose hash is `hash`; never [`ElementType::NONE`].
+    /// Returns the type whose hash is `hash`; never [`ElementType::NONE`].
     #[inline]
     pub const fn of_hash(hash: u64) -> ElementType {
         ElementType((hash & ((1 << Self::BITS) - 1)) as u32 | 1)
     }
 
-    /// As a number, below 2^[`ElementType::BITS`].
+    /// Returns the type as a number, below 2^[`ElementType::BITS`].
     #[inline]
     pub fn bits(self) -> u64 {
         u64::from(self.0)
@@ -144,9 +144,9 @@ impl ElementType {
     }
 }
 
-/// Collective to which a message belongs: its [`ElementType`], and in one word the sequence number of the collective
-/// since the team was made (24 bits, wrapping), its step (18), its [`CollectiveKind`] or a number that is none (5), and
-/// its root (17), from the lowest bit up.
+/// Identifies a step of a collective: its [`ElementType`], and in one word the sequence number of the collective since
+/// the team was made (24 bits, wrapping), the step (18), the [`CollectiveKind`] or a special kind (5), and the root
+/// (17), from the lowest bit up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CollectiveTag(u64, ElementType);
 
@@ -155,7 +155,7 @@ const STEP_SHIFT: u32 = 24;
 const KIND_SHIFT: u32 = 42;
 const ROOT_SHIFT: u32 = 47;
 
-/// The bits of the number of a collective, and of a kind.
+/// Masks of the number of a collective, and of a kind.
 const SEQUENCE_BITS: u64 = (1 << STEP_SHIFT) - 1;
 const KIND_BITS: u64 = (1 << (ROOT_SHIFT - KIND_SHIFT)) - 1;
 
@@ -165,15 +165,15 @@ pub const STEPS: usize = 1 << (KIND_SHIFT - STEP_SHIFT);
 /// Roots are below this number.
 pub const ROOTS: u64 = 1 << (u64::BITS - ROOT_SHIFT);
 
-/// The number of a message that is no step of a collective; above those of all [`CollectiveKind`]s.
+/// The kind of a message that is not a step of a collective; above those of all [`CollectiveKind`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpecialKind(u8);
 
 impl SpecialKind {
-    /// The special kind `number`.
+    /// Returns the special kind `number`.
     ///
     /// # Panics
-    /// If it is that of a collective, or does not fit; in a constant that is an error of the compiler.
+    /// If the number is that of a collective, or does not fit; in a constant that is a compile error.
     pub const fn new(number: u8) -> SpecialKind {
         assert!(number as usize >= CollectiveKind::ALL.len() && number as u64 <= KIND_BITS);
         SpecialKind(number)
@@ -181,10 +181,10 @@ impl SpecialKind {
 }
 
 impl CollectiveTag {
-    /// Tag of no collective.
+    /// The tag of no collective.
     pub const NONE: CollectiveTag = CollectiveTag(u64::MAX, ElementType::NONE);
 
-    /// The first step of a collective; `root` is 0 if it has none.
+    /// Returns the first step of a collective; `root` is 0 if it has none.
     #[inline]
     pub fn new(sequence: u32, kind: CollectiveKind, root: usize, element: ElementType) -> CollectiveTag {
         let word =
@@ -192,12 +192,12 @@ impl CollectiveTag {
         CollectiveTag(word, element)
     }
 
-    /// The tag of a message that is no step of a collective.
+    /// Returns the tag of a message that is not a step of a collective.
     pub fn special(kind: SpecialKind) -> CollectiveTag {
         CollectiveTag(u64::from(kind.0) << KIND_SHIFT, ElementType::NONE)
     }
 
-    /// As one word, without the type.
+    /// Returns the tag as one word, without the type.
     #[inline]
     pub fn word(self) -> u64 {
         self.0
@@ -209,19 +209,19 @@ impl CollectiveTag {
         CollectiveTag(word, element)
     }
 
-    /// The type of what it carries.
+    /// Returns the element type.
     #[inline]
     pub fn element(self) -> ElementType {
         self.1
     }
 
-    /// The number of its collective, modulo 2^24.
+    /// Returns the number of its collective, modulo 2^24.
     #[inline]
     pub fn sequence(self) -> usize {
         (self.0 & SEQUENCE_BITS) as usize
     }
 
-    /// The first step of its collective.
+    /// Returns the first step of its collective.
     #[inline]
     pub fn first_step(self) -> CollectiveTag {
         CollectiveTag(self.0 & !((STEPS as u64 - 1) << STEP_SHIFT), self.1)
@@ -229,19 +229,19 @@ impl CollectiveTag {
 
     /// Returns `true` if it belongs to a later collective of the team than number `sequence`.
     pub fn is_after(self, sequence: u32) -> bool {
-        // In the highest bits of a word, so that what went round is after what did not yet.
+        // In the highest bits of a word, so that wrapped numbers compare correctly.
         let [own, other] = [self.0, u64::from(sequence)].map(|number| number << (u64::BITS - STEP_SHIFT));
         own.wrapping_sub(other) as i64 > 0
     }
 
-    /// Step `step`, below [`STEPS`], of the same collective.
+    /// Returns step `step`, below [`STEPS`], of the same collective.
     #[inline]
     pub fn step(self, step: usize) -> CollectiveTag {
         debug_assert!(step < STEPS);
         CollectiveTag(self.0 | (step as u64) << STEP_SHIFT, self.1)
     }
 
-    /// The number of its [`CollectiveKind`] or [`SpecialKind`].
+    /// Returns the number of its [`CollectiveKind`] or [`SpecialKind`].
     #[inline]
     pub fn kind(self) -> u64 {
         self.0 >> KIND_SHIFT & KIND_BITS

@@ -1,4 +1,4 @@
-//! Members at their own pace, with messages that overtake nothing of their pair; tags and membership.
+//! Members at their own pace, with messages that keep the order of their pair; tags and membership.
 
 use super::*;
 use crate::PlaceId;
@@ -16,7 +16,7 @@ fn any_call() -> impl Strategy<Value = Call> {
     (any_kind(), 0..4_usize, (0..3_u64).prop_map(ElementType::of_bits))
 }
 
-/// The members of a team, what each of them calls, and the messages on their way by sender and receiver.
+/// The members of a team, their calls, and the messages in flight by sender and receiver.
 struct World {
     members: Vec<CollectiveOrder>,
     calls: Vec<Vec<Call>>,
@@ -35,8 +35,8 @@ impl World {
         }
     }
 
-    /// Lets a member begin its next call and tell all others, if none of them is too far behind, and no message is on
-    /// its way from so long ago: the members wait for each other before.
+    /// Makes a member begin its next call and tell all others, unless one of them is too far behind, or a message from
+    /// so long ago is in flight: the members wait for each other before.
     fn begin(&mut self, rank: usize) -> Result<(), Mismatch> {
         let number = self.begun[rank];
         let oldest = self.ways.iter().flatten().filter_map(|way| Some(way.front()?.sequence() - 1));
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// Does what `choices` say, then all the rest, until two members are found to be apart.
+    /// Follows `choices`, then runs all the rest, until two members are found to be apart.
     fn run(&mut self, choices: &[(usize, usize, bool)]) -> Result<(), Mismatch> {
         let size = self.members.len();
         for (from, to, begins) in choices {
@@ -92,7 +92,7 @@ fn any_list() -> impl Strategy<Value = Vec<u32>> {
 }
 
 proptest! {
-    /// Whatever the pace of the members and of their messages, equal calls are never found to be different.
+    /// At any pace of the members and their messages, equal calls are never found to differ.
     #[test]
     fn members_with_equal_calls_are_never_apart(
         calls in prop::collection::vec(any_call(), 1..80),
@@ -103,7 +103,7 @@ proptest! {
         prop_assert_eq!(world.run(&choices), Ok(()));
     }
 
-    /// A member that calls something else once is found out, by its call or by that of another in the same place.
+    /// A member that calls something else once is detected, by its call or by that of another in the same position.
     #[test]
     fn a_member_with_another_call_is_found_out(
         calls in prop::collection::vec(any_call(), 1..80),
@@ -138,7 +138,7 @@ proptest! {
         }
     }
 
-    /// A tag says what it was made of; its step changes nothing else.
+    /// A tag has the parts that it was made of; its step changes none of them.
     #[test]
     fn a_tag_has_its_parts(
         sequence in any::<u32>(),
@@ -162,7 +162,7 @@ proptest! {
         prop_assert_eq!(text.contains("root"), kind.is_rooted());
     }
 
-    /// Counts that went round are still in order.
+    /// Wrapped counts are still in order.
     #[test]
     fn later_collectives_are_after_earlier_ones(sequence in any::<u32>(), ahead in 1..1_u32 << 22) {
         let tag = |sequence| CollectiveTag::new(sequence, CollectiveKind::Barrier, 0, ElementType::NONE);
@@ -171,7 +171,7 @@ proptest! {
         prop_assert!(!tag(sequence).is_after(sequence));
     }
 
-    /// Ranks and members name each other, also after a way over the wire.
+    /// Ranks and members map to each other, also after encoding.
     #[test]
     fn ranks_and_members_name_each_other(
         listed in any_list(),
@@ -190,7 +190,7 @@ proptest! {
         }
     }
 
-    /// Makers are asked once for each doubling of the teams without a handle, and never of few.
+    /// Makers are asked once for each doubling of the teams without a handle, and never if there are few.
     #[test]
     fn makers_are_asked_once_for_each_doubling(steps in prop::collection::vec(1..40_usize, 1..60)) {
         let mut unclaimed = UnclaimedTeams::default();

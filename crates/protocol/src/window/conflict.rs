@@ -1,8 +1,8 @@
 //! Conflicts between accesses to one part: the log of a window that checks.
 //!
-//! Two accesses of different places conflict if they overlap, neither comes after the other by an epoch, and one is a
-//! put, or one changes what the other reads. Those of one place are done in their order. Invariant: the log holds the
-//! accesses that a later one may conflict with, and no other.
+//! Two accesses of different places conflict if they overlap, no epoch orders them, and one is a put, or one changes
+//! what the other reads. The accesses of one place are done in order. Invariant: the log holds exactly the accesses
+//! that a later one may conflict with.
 
 use crate::PlaceId;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub enum AccessKind {
     Get,
     /// Writes.
     Put,
-    /// Changes each element in one step: accumulate, fetch, compare and exchange.
+    /// Changes each element atomically: accumulate, fetch, compare and exchange.
     Update,
 }
 
@@ -32,13 +32,13 @@ pub enum EpochTag {
 /// An access; `L` is a line of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowAccess<L> {
-    /// Place that accesses.
+    /// The place that accesses the part.
     pub origin: PlaceId,
     /// Kind of the access.
     pub kind: AccessKind,
     /// Epoch of the access.
     pub epoch: EpochTag,
-    /// Number of fences of the window before it; a fence is behind what was done before it at all places, in any epoch.
+    /// Number of fences of the window before it; a fence follows everything before it at all places, in any epoch.
     pub fences: u64,
     /// Ranges of elements, in order and disjoint.
     pub elements: Vec<Range<u64>>,
@@ -49,9 +49,9 @@ pub struct WindowAccess<L> {
 /// Two accesses that conflict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict<L> {
-    /// The one that was there.
+    /// The earlier access.
     pub first: WindowAccess<L>,
-    /// The one that came.
+    /// The later access.
     pub second: WindowAccess<L>,
     /// The elements of their first overlap.
     pub overlap: Range<u64>,
@@ -68,10 +68,10 @@ impl<L> Default for AccessLog<L> {
 }
 
 impl<L: Clone> AccessLog<L> {
-    /// Notes `access`.
+    /// Records `access`.
     ///
     /// # Errors
-    /// It conflicts with an earlier one, and is not noted.
+    /// It conflicts with an earlier one, and is not recorded.
     pub fn note(&mut self, access: WindowAccess<L>) -> Result<(), Box<Conflict<L>>> {
         for first in &self.0 {
             if first.origin == access.origin || !is_conflict(first, &access) {
@@ -85,30 +85,30 @@ impl<L: Clone> AccessLog<L> {
         Ok(())
     }
 
-    /// Forgets the accesses before the fence with this number.
+    /// Removes the accesses before the fence with this number.
     pub fn fenced(&mut self, number: u64) {
         self.0.retain(|access| access.fences >= number);
     }
 
-    /// Forgets what `origin` did under its lock.
+    /// Removes the accesses of `origin` under its lock.
     pub fn unlocked(&mut self, origin: PlaceId) {
         self.0.retain(|access| access.origin != origin || access.epoch != EpochTag::Locked);
     }
 
-    /// Forgets the accesses of an exposure that is over.
+    /// Removes the accesses of an exposure that has ended.
     pub fn waited(&mut self) {
         self.0.retain(|access| access.epoch != EpochTag::Started);
     }
 
-    /// Forgets a place that has died.
+    /// Removes a place that has died.
     pub fn place_died(&mut self, place: PlaceId) {
         self.0.retain(|access| access.origin != place);
     }
 }
 
-/// Returns `true` if two accesses of different places conflict if they overlap.
+/// Returns `true` if two overlapping accesses of different places conflict.
 fn is_conflict<L>(first: &WindowAccess<L>, second: &WindowAccess<L>) -> bool {
-    // One that has passed a fence may come before the owner has passed it.
+    // An access after a fence may arrive before the owner has passed the fence.
     first.fences == second.fences && (first.kind != second.kind || first.kind == AccessKind::Put)
 }
 

@@ -1,15 +1,15 @@
-//! The epochs of one place at one window: what its program may do now ([`AccessEpoch`]), and what `post`, `start`,
-//! `complete` and `wait` have told each other ([`Exposure`]).
+//! The epochs of one place at one window: what its program may do now ([`AccessEpoch`]), and the state of `post`,
+//! `start`, `complete` and `wait` ([`Exposure`]).
 //!
-//! A place counts what it has heard and not used: an origin may complete an epoch, and a target post the next one,
-//! before the other side has called. Invariants: locks are held in the locked state only, and at least one is held or
-//! asked for; of one origin at most one epoch is ahead, because `post` comes first; nothing is accessed under a lock
-//! or a `start` that is not granted; one that is given up leaves the epoch as it was.
+//! A place counts the notices that it has received and not used: an origin may complete an epoch, and a target post the
+//! next one, before the other side has called. Invariants: locks are held in the locked state only, where at least one
+//! is held or requested; at most one epoch of an origin is ahead, because `post` comes first; nothing is accessed under
+//! a lock or a `start` that is not granted; one that is given up leaves the epoch as it was.
 
 use super::lock::LockMode;
 use crate::ordered::OrderedMap;
 
-/// Kind of epoch in which a place is.
+/// Kind of a place's epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EpochKind {
     /// None.
@@ -18,16 +18,16 @@ pub enum EpochKind {
     Fence,
     /// Between `start` and `complete`: the targets of its group.
     Started,
-    /// At least one lock is held or asked for: the targets that are locked.
+    /// At least one lock is held or requested: the targets that are locked.
     Locked,
 }
 
-/// Reason why something may not be done now: the epoch that it met, and the line that began it.
+/// Reason why an operation is not allowed now: the open epoch, and the line that began it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpochFault<L> {
     /// The epoch.
     pub epoch: EpochKind,
-    /// The line that began it, or asked for it.
+    /// The line that began it, or requested it.
     pub since: L,
     /// True if its `start`, or the lock of the target, was requested and is not granted yet.
     pub is_pending: bool,
@@ -38,13 +38,13 @@ pub struct EpochFault<L> {
 pub struct AccessEpoch<L> {
     kind: EpochKind,
     since: L,
-    /// True if something was accessed since the last fence.
+    /// True if there was an access since the last fence.
     has_accessed: bool,
     /// The targets of the group, in order, while started.
     group: Vec<u32>,
-    /// The targets that are locked, or asked for.
+    /// The targets whose locks are held or requested.
     locks: Vec<Lock<L>>,
-    /// The epoch before this one, and its line, as long as nothing of this one is granted.
+    /// The epoch before this one, and its line, while nothing of this one is granted.
     before: Option<(EpochKind, L)>,
 }
 
@@ -53,7 +53,7 @@ pub struct AccessEpoch<L> {
 struct Lock<L> {
     target: u32,
     mode: LockMode,
-    /// The line that asked for it.
+    /// The line that requested it.
     line: L,
     is_granted: bool,
 }
@@ -65,7 +65,7 @@ impl<L: Copy> Lock<L> {
 }
 
 impl<L: Copy> AccessEpoch<L> {
-    /// The epoch of a new window, which the program made at `line`: that of a fence.
+    /// Makes the epoch of a new window, which the program made at `line`: that of a fence.
     pub fn new(line: L) -> AccessEpoch<L> {
         let (group, locks) = (Vec::new(), Vec::new());
         AccessEpoch { kind: EpochKind::Fence, since: line, has_accessed: false, group, locks, before: None }
@@ -81,7 +81,7 @@ impl<L: Copy> AccessEpoch<L> {
         EpochFault { epoch: self.kind, since: self.since, is_pending }
     }
 
-    /// Notes an access to `target`.
+    /// Records an access to `target`.
     ///
     /// # Errors
     /// The target may not be accessed now.
@@ -97,7 +97,7 @@ impl<L: Copy> AccessEpoch<L> {
         if may { Ok(()) } else { Err(self.refusal(target)) }
     }
 
-    /// Returns the reason why `target` may not be accessed, or unlocked.
+    /// Returns the reason why `target` may not be accessed or unlocked.
     #[cold]
     fn refusal(&self, target: u32) -> EpochFault<L> {
         self.lock_of(target).map_or_else(|| self.fault(), Lock::fault)
@@ -124,7 +124,7 @@ impl<L: Copy> AccessEpoch<L> {
         }
     }
 
-    /// Asks for the epoch of `group`, which [`AccessEpoch::started`] grants, or [`AccessEpoch::give_up_start`] ends.
+    /// Requests the epoch of `group`, which [`AccessEpoch::started`] grants, or [`AccessEpoch::give_up_start`] ends.
     ///
     /// # Errors
     /// Another epoch is open: started, locked, or that of a fence in which something was accessed.
@@ -138,12 +138,12 @@ impl<L: Copy> AccessEpoch<L> {
         Ok(())
     }
 
-    /// Notes that all of the group have posted.
+    /// Records that all members of the group have posted.
     pub fn started(&mut self) {
         self.before = None;
     }
 
-    /// Gives up a `start` that is not granted: the epoch is the one before it.
+    /// Gives up a `start` that is not granted, and returns to the epoch before it.
     pub fn give_up_start(&mut self) {
         if self.kind == EpochKind::Started {
             self.group = Vec::new();
@@ -154,7 +154,7 @@ impl<L: Copy> AccessEpoch<L> {
     /// Ends the epoch of `start`; returns its targets.
     ///
     /// # Errors
-    /// It is not open, or not granted yet.
+    /// The epoch is not open, or not granted yet.
     pub fn complete(&mut self, line: L) -> Result<Vec<u32>, EpochFault<L>> {
         if !self.is_started() {
             return Err(self.fault());
@@ -163,10 +163,10 @@ impl<L: Copy> AccessEpoch<L> {
         Ok(std::mem::take(&mut self.group))
     }
 
-    /// Asks for the lock of `target`, which [`AccessEpoch::locked`] grants, or [`AccessEpoch::give_up_lock`] ends.
+    /// Requests the lock of `target`, which [`AccessEpoch::locked`] grants, or [`AccessEpoch::give_up_lock`] ends.
     ///
     /// # Errors
-    /// It is locked or asked for already, or another epoch is open, as for [`AccessEpoch::start`].
+    /// The lock is held or requested already, or another epoch is open, as for [`AccessEpoch::start`].
     pub fn lock(&mut self, target: u32, mode: LockMode, line: L) -> Result<(), EpochFault<L>> {
         if let Some(lock) = self.lock_of(target) {
             return Err(lock.fault());
@@ -180,7 +180,7 @@ impl<L: Copy> AccessEpoch<L> {
         Ok(())
     }
 
-    /// Notes that the lock of `target` was granted.
+    /// Records that the lock of `target` was granted.
     pub fn locked(&mut self, target: u32) {
         if let Some(lock) = self.locks.iter_mut().find(|lock| lock.target == target) {
             lock.is_granted = true;
@@ -188,14 +188,15 @@ impl<L: Copy> AccessEpoch<L> {
         }
     }
 
-    /// Notes that the owner is asked for the lock of `target` only now: nothing is done under it until it is granted.
+    /// Records that the owner is asked for the lock of `target` only now: nothing may be done under it until it is
+    /// granted.
     pub fn ask_lock(&mut self, target: u32) {
         if let Some(lock) = self.locks.iter_mut().find(|lock| lock.target == target) {
             lock.is_granted = false;
         }
     }
 
-    /// Gives up the lock of `target`, which is not granted: if it was the only one, the epoch is the one before it.
+    /// Gives up the lock of `target`, which is not granted; if it was the only one, returns to the epoch before it.
     pub fn give_up_lock(&mut self, target: u32) {
         self.locks.retain(|lock| lock.target != target || lock.is_granted);
         if self.kind == EpochKind::Locked && self.locks.is_empty() {
@@ -203,13 +204,13 @@ impl<L: Copy> AccessEpoch<L> {
         }
     }
 
-    /// Goes back to the epoch before this one; to none, if this one was used.
+    /// Returns to the epoch before this one; to none, if this one was used.
     fn resume(&mut self) {
         let (kind, since) = self.before.take().unwrap_or((EpochKind::Closed, self.since));
         self.enter(kind, since);
     }
 
-    /// Unlocks `target`; returns how it was locked.
+    /// Unlocks `target`; returns the mode of the lock.
     ///
     /// # Errors
     /// It is not locked, or the lock is not granted yet.
@@ -258,12 +259,12 @@ pub struct Exposure {
 pub struct NotClosed;
 
 impl Exposure {
-    /// Notes that `target` has posted for this place.
+    /// Records that `target` has posted for this place.
     pub fn posted(&mut self, target: u32) {
         *self.posts.get_or_default(target) += 1;
     }
 
-    /// Returns the first of `group` that has not posted; uses the posts of all if there is none.
+    /// Returns the first of `group` that has not posted; uses up the posts of all if there is none.
     pub fn start(&mut self, group: &[u32]) -> Option<u32> {
         use_all(&mut self.posts, group)
     }
@@ -280,7 +281,7 @@ impl Exposure {
         Ok(())
     }
 
-    /// Notes that `origin` has completed its epoch.
+    /// Records that `origin` has completed its epoch.
     ///
     /// # Errors
     /// No exposure of this place is open for it.
@@ -307,7 +308,7 @@ impl Exposure {
     }
 }
 
-/// Takes one of the counts of each of `group`, or of none if one has none; returns the first that has none.
+/// Uses up one count of each of `group`, or none if one has no count; returns the first that has none.
 fn use_all(counts: &mut OrderedMap<u32, u64>, group: &[u32]) -> Option<u32> {
     if let Some(missing) = group.iter().find(|member| !counts.contains_key(**member)) {
         return Some(*missing);

@@ -1,7 +1,7 @@
-//! The lock of one part: who holds it, and who waits.
+//! The lock of one part: its holders, and the waiting requests.
 //!
-//! Requests are granted in the order in which they came, shared ones that follow each other together; so nobody waits
-//! for ever behind shared ones. Invariant: the holders are one exclusive place, or shared ones.
+//! Requests are granted in order of arrival, successive shared ones together; so no request waits for ever behind
+//! shared ones. Invariant: the holders are one exclusive place, or shared ones.
 
 use crate::PlaceId;
 use std::collections::VecDeque;
@@ -9,13 +9,13 @@ use std::collections::VecDeque;
 /// Mode of a lock on a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockMode {
-    /// Together with other shared ones.
+    /// Together with other shared locks.
     Shared,
     /// Alone.
     Exclusive,
 }
 
-/// A place unlocks what it has not locked.
+/// A place unlocks a lock that it does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotHeld;
 
@@ -33,16 +33,16 @@ impl<T> Default for LockQueue<T> {
 }
 
 impl<T> LockQueue<T> {
-    /// Notes a request; returns what is granted now.
+    /// Adds a request; returns the requests granted now.
     pub fn request(&mut self, place: PlaceId, mode: LockMode, answer: T) -> Vec<(PlaceId, T)> {
         self.waiting.push_back((place, mode, answer));
         self.grant()
     }
 
-    /// Takes the lock, or its request for it, from `place`; returns what is granted now.
+    /// Removes the lock of `place`, or its request; returns the requests granted now.
     ///
     /// # Errors
-    /// It has neither.
+    /// The place has neither.
     pub fn release(&mut self, place: PlaceId) -> Result<Vec<(PlaceId, T)>, NotHeld> {
         if let Some(index) = self.holders.iter().position(|(holder, _)| *holder == place) {
             self.holders.swap_remove(index);
@@ -53,14 +53,14 @@ impl<T> LockQueue<T> {
         Ok(self.grant())
     }
 
-    /// Takes out a place that has died; returns what is granted now.
+    /// Removes a place that has died; returns the requests granted now.
     pub fn place_died(&mut self, place: PlaceId) -> Vec<(PlaceId, T)> {
         self.holders.retain(|(holder, _)| *holder != place);
         self.waiting.retain(|(waiting, _, _)| *waiting != place);
         self.grant()
     }
 
-    /// Returns `true` if `place` holds the lock or waits for it; a sound place asks for it once.
+    /// Returns `true` if `place` holds the lock or waits for it; a valid place requests it once.
     pub fn knows(&self, place: PlaceId) -> bool {
         let waits = self.waiting.iter().any(|(waiting, _, _)| *waiting == place);
         waits || self.holders.iter().any(|(holder, _)| *holder == place)

@@ -1,8 +1,8 @@
 //! Windows: memory of each member of a team that others read and write (`docs/design/windows.md`).
 //!
-//! Decisions without memory and messages: whether an access belongs to the epoch that it meets ([`epoch`]), who holds
-//! the lock of a part ([`lock`]), and which accesses of one epoch conflict ([`conflict`]). A line of the program is
-//! whatever the caller takes for one.
+//! Decisions without memory and messages: whether an access belongs to the open epoch ([`epoch`]), which places hold
+//! the lock of a part ([`lock`]), and which accesses of one epoch conflict ([`conflict`]). The caller chooses the type
+//! of a line of the program.
 
 pub mod conflict;
 pub mod epoch;

@@ -1,12 +1,12 @@
-//! Promises to the parts of a window: a lock in order, conflicts that are found, epochs that let through what belongs
-//! to them.
+//! Promises about the parts of a window: locks in order, conflicts detected, epochs that allow only what belongs to
+//! them.
 
 use super::*;
 use crate::PlaceId;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A step of a program on one lock: a place asks for it, gives it back, or dies.
+/// A step of a program on one lock: a place requests it, gives it back, or dies.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Ask(u32, bool),
@@ -24,7 +24,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// An exclusive holder is alone, requests are granted in their order, and at the end everybody had the lock.
+    /// An exclusive holder is alone, requests are granted in order, and in the end each place had the lock.
     #[test]
     fn a_lock_is_held_by_one_or_by_shared_ones_in_the_order_of_requests(steps in steps()) {
         let mut queue = LockQueue::default();
@@ -123,7 +123,7 @@ fn the_log_forgets_what_is_over() {
     log.note(put(0, (EpochTag::Fence, 1))).unwrap();
     assert!(log.note(put(1, (EpochTag::Fence, 1))).is_err());
     assert!(log.note(put(1, (EpochTag::Locked, 1))).is_err());
-    // An access after a fence comes after those before it, also if the owner has not passed the fence yet.
+    // An access after a fence follows those before it, even if the owner has not passed the fence yet.
     log.note(put(1, (EpochTag::Locked, 2))).unwrap();
     log.unlocked(PlaceId(1));
     log.note(put(1, (EpochTag::Fence, 2))).unwrap();

@@ -68,9 +68,9 @@ pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
             "chip:{name} has no message buffers of 32-byte lines, or their costs are not known"
         ))
     })?;
-    let (segment, memory) = RankMemory::create()?;
-    let model = Rc::new(RankModel::new(segment, arguments.ranks, &chip, &preset));
-    let ranks = load(&chip, &preset, arguments, (&memory, segment))?;
+    let (memory, descriptor) = RankMemory::create()?;
+    let model = Rc::new(RankModel::new(memory, arguments.ranks, &chip, &preset));
+    let ranks = load(&chip, &preset, arguments, &descriptor, memory)?;
     let json = arguments.json.as_deref().map(create_file).transpose()?;
     if arguments.isolate == Isolation::Copy {
         watchdog::name_faults();
@@ -110,7 +110,8 @@ fn load(
     chip: &Chip,
     preset: &Preset,
     arguments: &RunArguments,
-    memory: (&OwnedFd, RankMemory),
+    descriptor: &OwnedFd,
+    memory: RankMemory,
 ) -> Result<Vec<AnyRank>, Failure> {
     let program = &arguments.program;
     let bytes = std::fs::read(program)
@@ -122,7 +123,7 @@ fn load(
     let domain = |core: u32| chip.voltage_domain(chip.topology().tile_of(CoreId(core))).0;
     (0..arguments.ranks)
         .map(|rank| {
-            let mut machine = describe(memory.1, rank as usize, arguments.ranks as usize);
+            let mut machine = describe(memory, rank as usize, arguments.ranks as usize);
             machine.modelled = 1;
             machine.gigahertz = preset.clocks().core.megahertz() / 1e3;
             for core in 0..arguments.ranks {
@@ -133,9 +134,13 @@ fn load(
                     let image = Rc::new(Image::load_copy(program, &bytes)?);
                     AnyRank::Copy(ChipRank::new(image, machine, Rc::clone(&words))?)
                 }
-                Isolation::Process => {
-                    AnyRank::Process(ProcessRank::start(&machine, memory, program, &arguments.words)?)
-                }
+                Isolation::Process => AnyRank::Process(ProcessRank::start(
+                    &machine,
+                    descriptor,
+                    memory,
+                    program,
+                    &arguments.words,
+                )?),
             })
         })
         .collect()

@@ -89,20 +89,23 @@ impl ProcessRank {
     /// The system refuses.
     pub fn start(
         machine: &MachineDescription,
-        memory: (&OwnedFd, RankMemory),
+        descriptor: &OwnedFd,
+        memory: RankMemory,
         program: &Path,
         words: &[OsString],
     ) -> Result<ProcessRank, Failure> {
         let served =
             ModelFacts { gigahertz: machine.gigahertz, domains: &machine.domains[..machine.ranks as usize] };
         let child = start_rank(
-            (machine.rank as usize, machine.ranks as usize),
+            machine.rank as usize,
+            machine.ranks as usize,
+            descriptor,
             memory,
             &served.to_string(),
             program,
             words,
         )?;
-        Ok(ProcessRank { child, words: memory.1.turn_words(machine.rank as usize), rank: machine.rank })
+        Ok(ProcessRank { child, words: memory.turn_words(machine.rank as usize), rank: machine.rank })
     }
 
     /// Resumes the rank with the answer to its last request, until the next one.
@@ -155,7 +158,8 @@ impl std::fmt::Display for ModelFacts<'_> {
 /// The words are not those of [`ProcessRank::start`], or the program cannot be loaded.
 pub fn run_with_remote_model(
     segment: RankMemory,
-    (rank, ranks): (usize, usize),
+    rank: usize,
+    ranks: usize,
     model_facts: &str,
     program: &Path,
     words: &[OsString],

@@ -1,4 +1,4 @@
-//! Answers: how the value of a body of `at!` goes back to its caller.
+//! Answers: they carry the value of an `at!` body back to its caller.
 
 use super::pending::CallId;
 use crate::capture::Ship;
@@ -17,24 +17,24 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReplyTo {
     caller: PlaceId,
-    /// `None` for a body that nobody waits for.
+    /// `None` for a body without a waiting caller.
     slot: Option<CallId>,
 }
 
-/// Bit of the flags of an answer: it is a value, not an error.
+/// Flag of an answer: it is a value, not an error.
 const VALUE: u32 = 1;
-/// Bit of the flags of an answer: the body started something under the caller's finish.
+/// Flag of an answer: the body started something under the caller's finish.
 const COUNTED: u32 = 2;
 
 impl ReplyTo {
-    /// No receiver: nobody waits.
+    /// No receiver.
     pub(crate) const NONE: ReplyTo = ReplyTo { caller: PlaceId(0), slot: None };
 
     pub(crate) fn decode(caller: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<Self, DecodeError> {
         Ok(ReplyTo { caller, slot: Some(CallId::decode(reader)?) })
     }
 
-    /// The caller's name of the call; none if nobody waits.
+    /// Returns the caller's id of the call; `None` if nothing waits.
     pub(super) fn slot(self) -> Option<CallId> {
         self.slot
     }
@@ -47,7 +47,7 @@ impl ReplyTo {
 
     fn send_error(self, local: &Local, counted: bool, error: &Error) {
         let wire = error.to_wire(ERROR_BYTES_MAX);
-        // A caller that is dead needs no answer; an error is never too long.
+        // A dead caller needs no answer; an error is never too long.
         let _ = self.send(local, counted, 0, wire.len(), |writer| {
             writer.put_bytes(&wire);
             Ok(())
@@ -76,7 +76,7 @@ impl ReplyTo {
     }
 }
 
-/// The duty to answer one call; dropped without an answer, it says that the body was cancelled.
+/// The obligation to answer one call; dropped without an answer, it reports that the body was cancelled.
 pub(super) struct ReplyGuard {
     address: ReplyTo,
     /// `None` once the answer is sent.
@@ -88,7 +88,7 @@ impl ReplyGuard {
         ReplyGuard { address, scope: Some(scope) }
     }
 
-    /// The place that waits.
+    /// Returns the place that waits.
     pub(super) fn caller(&self) -> PlaceId {
         self.address.caller
     }
@@ -108,7 +108,7 @@ impl ReplyGuard {
             Err(error) => Some(error.clone()),
         };
         if let Some(error) = failed {
-            // If it is the caller that is dead, this is not sent either, and nobody waits.
+            // If the caller is dead, this is not sent either, and nothing waits.
             self.address.send_error(local, counted, &error.at(local.here(), None));
         }
         if let Some(key) = key {
@@ -130,7 +130,7 @@ impl Drop for ReplyGuard {
     }
 }
 
-/// A value that no body has.
+/// A value that cannot exist.
 enum Never {}
 
 impl Ship for Never {
@@ -145,7 +145,8 @@ impl Ship for Never {
     }
 }
 
-/// Takes back the borrowed scope of a body that is over: its key, if it visited the finish, and whether it counts.
+/// Takes back the borrowed scope of a body that has ended: its key, if it visited the finish, and whether it is
+/// counted.
 fn drop_borrowed(local: &Local, scope: Scope) -> (Option<Key>, bool) {
     match scope.kind() {
         ScopeKind::Remote(index) => {
@@ -156,27 +157,27 @@ fn drop_borrowed(local: &Local, scope: Scope) -> (Option<Key>, bool) {
     }
 }
 
-/// Bytes of an answer before its value: the slot, the flags, and what brings them to a multiple of 8.
+/// Length of an answer before its value: the slot, the flags, and padding to a multiple of 8.
 const HEAD_BYTES: usize = 16;
 
 /// The value of a call, as bytes, until its caller takes it.
 pub(super) enum Answer {
-    /// One that came in a queue.
+    /// Bytes that came in a queue.
     Bytes(Vec<u8>),
-    /// One that came as a block; the value starts at the byte of the number.
+    /// A block, and the byte at which the value starts.
     Block(Rc<dyn BlockMemory>, usize),
 }
 
-/// Longest memory of an answer that is used again, in bytes, and how many of them wait for that.
+/// Longest memory of an answer that is reused, in bytes; then the number of those that are kept.
 const SPARE_BYTES_MAX: usize = 256;
 const SPARE_MAX: usize = 64;
 
-/// Memory of answers that were taken, so that a short answer costs no allocation.
+/// Memory of taken answers, so that a short answer needs no allocation.
 #[derive(Default)]
 pub(super) struct AnswerMemory(Vec<Vec<u8>>);
 
 impl AnswerMemory {
-    /// The answer that the rest of a message is.
+    /// Reads the rest of a message as an answer.
     fn read(&mut self, reader: &mut Reader<'_>) -> Answer {
         if let Some(block) = reader.block() {
             return Answer::Block(Rc::clone(block), reader.position());
@@ -186,7 +187,7 @@ impl AnswerMemory {
         Answer::Bytes(bytes)
     }
 
-    /// Takes back the memory of an answer that was decoded.
+    /// Keeps the memory of a decoded answer for reuse.
     #[inline]
     fn give_back(&mut self, mut bytes: Vec<u8>) {
         if bytes.capacity() <= SPARE_BYTES_MAX && self.0.len() < SPARE_MAX {
@@ -197,7 +198,7 @@ impl AnswerMemory {
 }
 
 impl Answer {
-    /// The value, back from its bytes, at the place that asked.
+    /// Decodes the value, at the place that asked.
     pub(crate) fn decode<R: Ship>(self) -> Result<R::Value> {
         let whole = |mut reader: Reader<'_>| {
             let value = R::decode(&mut reader)?;
@@ -232,7 +233,7 @@ pub(super) fn receive(
         VALUE => Ok(local.calls.answer_memory.borrow_mut().read(reader)),
         _ => Err(Error::from_wire(reader.rest())),
     };
-    // An answer to a call that nobody made here is a peer's fault; there is nobody to tell but the log.
+    // An answer to a call that was not made here is a peer's fault, which only the log can record.
     let conclusion =
         local.calls.pending.borrow_mut().answer(slot, source, answer).ok_or(Refused::UnknownCall)?;
     conclusion.report(local, flags & COUNTED != 0);

@@ -1,7 +1,7 @@
-//! The two kinds of travelling bodies, as their descriptors run them, and what wraps a task's future.
+//! The two kinds of travelling bodies, as their descriptors run them, and the wrappers of a task's future.
 //!
 //! A body is a zero-sized closure: it can be made from nothing wherever the program runs, because the compiler has
-//! shown that it holds nothing. Its captures arrive as bytes and are decoded into values that own everything.
+//! proved that it captures nothing. Its captures arrive as bytes and are decoded into owned values.
 
 use super::answer::ReplyGuard;
 use super::check_roundtrip;
@@ -26,16 +26,16 @@ pub(super) struct SpawnBody<S, C, F, B>(PhantomData<(S, C, F, B)>);
 /// A body of `at!`, as a type.
 pub(super) struct CallBody<S, C, F, B, R>(PhantomData<(S, C, F, B, R)>);
 
-/// The hash of a monomorphic body: its site, and the sizes that tell its types apart.
+/// Returns the hash of a monomorphic body: its site, and the sizes that tell its types apart.
 const fn hash(site: u64, decoded_size: usize, future_size: usize) -> u64 {
     (site ^ (decoded_size as u64).rotate_left(20) ^ (future_size as u64).rotate_left(40))
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// A closure of type `F` out of nothing.
+/// Makes a closure of type `F` from nothing.
 ///
 /// # Safety
-/// A value of `F` must have existed: it is at the sender.
+/// A value of `F` must have existed: it does at the sender.
 unsafe fn materialise<F: Copy>() -> F {
     const {
         assert!(
@@ -56,7 +56,7 @@ where
     F: Fn(C::Decoded) -> B + Copy,
     B: Future<Output = Result<()>>,
 {
-    /// Descriptor that names this body on the wire.
+    /// The descriptor that names this body on the wire.
     pub(super) const DESCRIPTOR: &'static Descriptor =
         // NEED: whoever names the descriptor gets `run` called.
         // SOUND: `run` is sound for any captures that decode.
@@ -84,7 +84,7 @@ where
     B: Future<Output = Result<R>>,
     R: Ship,
 {
-    /// Descriptor that names this body on the wire.
+    /// The descriptor that names this body on the wire.
     pub(super) const DESCRIPTOR: &'static Descriptor =
         // NEED: whoever names the descriptor gets `run` called.
         // SOUND: `run` is sound for any captures that decode.
@@ -122,11 +122,11 @@ where
     Ok(())
 }
 
-/// The value of a body, if `check_roundtrip` of it finds nothing, or is not asked.
+/// Returns the value of a body, if `check_roundtrip` finds nothing or is not called.
 ///
 /// # Errors
-/// As for `check_roundtrip`; the value is then dropped, and if that panics, that is not told: a copy of it has most
-/// likely done the same before.
+/// As for `check_roundtrip`; the value is then dropped, and a panic of that drop is not reported: a copy of the value
+/// has most likely panicked in the same way.
 pub(super) fn checked_value<S: Site, V>(value: V, check: impl FnOnce(&V) -> Result<()>) -> Result<V> {
     match check_roundtrip::<S>(Direction::Reply, || check(&value)) {
         Ok(()) => Ok(value),

@@ -1,12 +1,12 @@
 //! A function of the program as a value that travels.
 //!
-//! Its own file because it is the only way for code to travel that a program hands over at run time: bodies of `at!`
-//! are known when the program is compiled and have descriptors (`image`). What takes a `fn` pointer takes no closure
-//! with captures, so nothing that the caller holds, not even a proof without bytes, is copied to other places.
+//! It is the only way to send code that a program chooses at run time: bodies of `at!` are known when the program is
+//! compiled and have descriptors (`image`). An API that takes a `fn` pointer accepts no closure with captures, so
+//! nothing that the caller holds, not even a zero-sized proof, is copied to other places.
 //!
-//! It travels as the offset into the program's code, with a check word made of the offset and of the function's type.
-//! The code itself is not read: a debugger writes its breakpoints there. Invariant: what arrives is called only if it
-//! lies in the code of this image, which the handshake found to be the sender's, and the check word is that of its
+//! A function travels as the offset into the program's code, with a check word made of the offset and of the function's
+//! type. The code itself is not read: a debugger writes its breakpoints there. Invariant: what arrives is called only
+//! if it lies in the code of this image, which the handshake found to be the sender's, and the check word matches its
 //! offset and type.
 
 use crate::call::image::code;
@@ -18,13 +18,13 @@ use std::any::type_name;
 /// # Safety
 /// `at(address())` must be the function itself.
 pub(crate) unsafe trait Pointer: Copy {
-    /// Returns the start address of its code.
+    /// Returns the start address of the code.
     fn address(self) -> usize;
 
-    /// The function of this type whose code starts at `address`.
+    /// Returns the function of this type whose code starts at `address`.
     ///
     /// # Safety
-    /// There is one.
+    /// There is such a function.
     unsafe fn at(address: usize) -> Self;
 }
 
@@ -54,7 +54,7 @@ pointers! { () (A) (A, B) }
 #[derive(Clone, Copy)]
 pub(crate) struct Function<F>(pub(crate) F);
 
-/// Returns the word that proves an offset to a receiver: made of it and of the function's type.
+/// Returns the check word of an offset: made of it and of the function's type.
 fn check<F>(offset: u32) -> u32 {
     let bytes = offset.to_le_bytes().into_iter().chain(type_name::<F>().bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {

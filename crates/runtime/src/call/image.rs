@@ -1,9 +1,9 @@
 //! The program image, and the entry descriptors in it.
 //!
-//! A body of `at!` or `spawn_at!` travels as the offset of its descriptor: a constant that the compiler puts
-//! among the relocated read-only data of the program. All places run the same image (the transport's handshake
-//! checks that), so an offset means the same everywhere, wherever the image is loaded. An arriving offset is
-//! believed only if it lies in that range, is aligned, and shows the magic word and the sender's hash.
+//! A body of `at!` or `spawn_at!` travels as the offset of its descriptor: a constant that the compiler puts among the
+//! relocated read-only data of the program. All places run the same image (the transport's handshake checks that), so
+//! an offset means the same everywhere, wherever the image is loaded. An arriving offset is accepted only if it lies in
+//! that range, is aligned, and shows the magic word and the sender's hash.
 
 use crate::local::Local;
 use crate::message::Arrived;
@@ -33,7 +33,7 @@ pub(crate) enum EntryFault {
     Outside(u32),
     /// There is no descriptor at the offset.
     Magic(u32),
-    /// The descriptor is another one than the sender meant.
+    /// The descriptor is not the one that the sender meant.
     Hash(u32),
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for EntryFault {
     }
 }
 
-/// The name of a descriptor on the wire.
+/// A descriptor as it is named on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Bytes from the start of the descriptor range.
@@ -59,7 +59,7 @@ pub(crate) struct Entry {
 }
 
 impl Descriptor {
-    /// A descriptor of the type that `hash` stands for.
+    /// Makes a descriptor of the body that `hash` identifies.
     ///
     /// # Safety
     /// `run` must be sound to call, at any time, with any captures that arrived for this descriptor.
@@ -67,7 +67,7 @@ impl Descriptor {
         Descriptor { magic: MAGIC, hash, run }
     }
 
-    /// Its name on the wire.
+    /// Returns its name on the wire.
     ///
     /// # Panics
     /// If the descriptor lies outside the image's range: then this code was loaded in a way that Isles does not know.
@@ -81,7 +81,7 @@ impl Descriptor {
 }
 
 impl Entry {
-    /// The function behind an entry that came over the wire.
+    /// Returns the function of an entry that came over the wire.
     #[inline]
     pub(crate) fn resolve(self) -> Result<Run, EntryFault> {
         let range = descriptors();
@@ -105,10 +105,10 @@ impl Entry {
     }
 }
 
-/// The word at `address`.
+/// Reads the word at `address`.
 ///
 /// # Safety
-/// The address is aligned, mapped and readable; what lies there does not change.
+/// The address is aligned, mapped and readable; its content does not change.
 #[inline]
 unsafe fn word(address: usize) -> u64 {
     #[cfg(all(fuzzing, target_arch = "x86_64"))]
@@ -129,7 +129,7 @@ unsafe fn word(address: usize) -> u64 {
     }
 }
 
-/// The addresses among which all descriptors of this image lie.
+/// Returns the range of addresses of all descriptors of this image.
 #[inline]
 fn descriptors() -> Range<usize> {
     static RANGE: OnceLock<Range<usize>> = OnceLock::new();
@@ -142,7 +142,7 @@ fn descriptors() -> Range<usize> {
         .clone()
 }
 
-/// The code of this image.
+/// Returns the code of this image.
 #[inline]
 pub(crate) fn code() -> &'static Segment {
     static CODE: OnceLock<Segment> = OnceLock::new();
@@ -152,7 +152,7 @@ pub(crate) fn code() -> &'static Segment {
     })
 }
 
-/// A descriptor that exists in any case; where it lies, the others lie.
+/// A descriptor that always exists; the others lie in the same segment.
 static ANCHOR: &Descriptor =
     // NEED: a descriptor holds an unsafe function.
     // SOUND: `run` refuses every call.
@@ -177,13 +177,13 @@ impl Segment {
 
 struct Search<'a> {
     anchor: usize,
-    /// The kinds of segments to look at, each more special than the one before.
+    /// The kinds of segments to search, each more specific than the one before.
     kinds: &'a [u32],
-    /// The most special segment that holds the anchor.
+    /// The most specific segment that holds the anchor.
     found: Option<Segment>,
 }
 
-/// The most special segment of one of `kinds` that holds `anchor`.
+/// Returns the most specific segment of one of `kinds` that holds `anchor`.
 fn find(anchor: usize, kinds: &[u32]) -> Option<Segment> {
     let mut search = Search { anchor, kinds, found: None };
     // NEED: the loader's list of images is a C interface.

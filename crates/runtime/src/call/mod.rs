@@ -1,9 +1,8 @@
 //! `at!` and `spawn_at!`: a body runs at another place, with the variables that it uses.
 //!
-//! The macros cut a body into captures (encoded from references at the caller), a zero-sized closure (named on the
-//! wire by its descriptor, see `image`), and for `at!` the same body once more for the case that the place is here.
-//! This module sends the first two, runs what arrives, and brings the answer back. What a finish counts of it is
-//! in `scope` and `finish`.
+//! The macros cut a body into captures (encoded from references at the caller), a zero-sized closure (named on the wire
+//! by its descriptor, see `image`), and for `at!` the same body once more for the case that the place is here. This
+//! module sends the first two, runs what arrives, and returns the answer. `scope` and `finish` count it in its finish.
 
 mod answer;
 mod body;
@@ -46,13 +45,13 @@ pub(crate) struct CallTable {
     answer_memory: RefCell<AnswerMemory>,
     /// Scopes of bodies of `at!` that run here for other places.
     pub(crate) borrowed: RefCell<Slab<RemoteScope>>,
-    /// True if the caller of a body here was ever gone before its answer; else the worker need not ask.
+    /// True once the caller of a body here was gone before its answer; until then the worker need not check.
     pub(crate) any_abandoned: Cell<bool>,
     /// Calls and bytes of this place by site.
     pub(crate) site_counts: RefCell<SiteCounts>,
 }
 
-/// Runs an `at!` call: `body` gets the place and goes one of the two ways below.
+/// Runs an `at!` call: `body` gets the place, and calls [`at_here`] or [`at_there`].
 pub fn at<V, B>(place: Place, body: B) -> impl Future<Output = Result<V>>
 where
     B: AsyncFnOnce(Place) -> Result<V>,
@@ -60,17 +59,17 @@ where
     body(place)
 }
 
-/// Returns `true` if `place` is the calling one.
+/// Returns `true` if `place` is the calling place.
 pub fn is_here(place: Place) -> bool {
     Local::with(|local| local.here() == place.id())
 }
 
-/// Runs the body of an `at!` whose place is here: it borrows what it uses and nothing is serialised.
+/// Runs the body of an `at!` whose place is here: it borrows what it uses, and nothing is serialised.
 ///
-/// Now and then it gives way, so that a loop of such calls does not keep the place to itself.
+/// Now and then it yields, so that a loop of such calls does not monopolise the place.
 ///
 /// # Errors
-/// The body's own, or its panic.
+/// The error or panic of the body.
 pub async fn at_here<S, R, B>(_site: S, tried: CheckResult<R>, body: B) -> Result<R::Value>
 where
     S: Site,
@@ -89,10 +88,10 @@ where
     result.map_err(|error| error.at(here, None).travelled().at(here, Some(S::LOCATION)))
 }
 
-/// Outcome of trying out the captures of a body that returns an `R`, for a call to the own place.
+/// Result of the round-trip check of the captures of a body that returns an `R`, for a call to the own place.
 pub struct CheckResult<R>(Result<PhantomData<fn() -> R>>);
 
-/// Tries out the captures of an `at!` whose place is here, if they are among the first; then they are not needed.
+/// Checks the captures of an `at!` whose place is here, if they are among the first; they are not needed otherwise.
 #[inline]
 pub fn try_here<S, C, F, B, R>(_site: S, captures: C, _body: F) -> CheckResult<R>
 where
@@ -105,7 +104,7 @@ where
     CheckResult(check_roundtrip::<S>(Direction::Request, || captures.check_roundtrip()).map(|()| PhantomData))
 }
 
-/// Lets `check_roundtrip` see one of the first shipments of a site, in builds with debug assertions.
+/// Runs `check_roundtrip` on one of the first shipments of a site, in builds with debug assertions.
 #[inline]
 fn check_roundtrip<S: Site>(
     direction: Direction,
@@ -116,10 +115,10 @@ fn check_roundtrip<S: Site>(
     if is_on_trial { check_roundtrip() } else { Ok(()) }
 }
 
-/// Runs the body of an `at!` at another place and brings its value back.
+/// Runs the body of an `at!` at another place and returns its value.
 ///
 /// # Errors
-/// The body's own error or panic, with the place; [`ErrorKind::DeadPlace`]; [`ErrorKind::TooLong`];
+/// The error or panic of the body, with the place; [`ErrorKind::DeadPlace`]; [`ErrorKind::TooLong`];
 /// [`ErrorKind::Undecodable`].
 pub async fn at_there<S, C, F, B, R>(site: S, place: Place, captures: C, body: F) -> Result<R::Value>
 where
@@ -132,10 +131,10 @@ where
     cooperate_call(async { ask::<_, _, _, _, R>(site, place, captures, body).answer::<R>().await }).await
 }
 
-/// A body that was asked for.
+/// A call that was sent.
 #[must_use]
 pub struct CallFuture {
-    /// Open until the answer is there, or nobody waits for it any more.
+    /// Open until the answer arrives, or nothing waits for it any more.
     _span: span::OpenSpan,
     answered: Result<ReplyFuture>,
     to: PlaceId,
@@ -151,7 +150,7 @@ impl CallFuture {
     }
 }
 
-/// As [`at_there`], but asks before it returns, whatever the budget of the place.
+/// As [`at_there`], but sends the request before it returns, whatever the budget of the place.
 pub fn ask<S, C, F, B, R>(_site: S, place: Place, captures: C, _body: F) -> CallFuture
 where
     S: Site,
@@ -171,7 +170,7 @@ where
     })
 }
 
-/// Opens the span of a call as the caller of a body at `to` sees it: from the request until the answer arrives.
+/// Opens the span of a call at its caller: from the request until the answer arrives.
 #[inline]
 fn span_of_call<S: Site>(local: &Local, to: PlaceId) -> span::OpenSpan {
     local.span(span::CALL, Some(to), || Some(Source::of_text(S::LOCATION)))
@@ -188,8 +187,8 @@ pub async fn called_at<V>(
 
 /// Starts a body at `place`, counted by the enclosing finish; what `spawn_at!` expands to.
 ///
-/// Returns when the message is on its way, not when the body has run. An error of sending (the place is dead, the
-/// captures are too long) is an error of the enclosing finish.
+/// Returns once the message has left, not when the body has run. An error of sending (the place is dead, the captures
+/// are too long) is an error of the enclosing finish.
 #[track_caller]
 pub fn spawn_at<S, C, F, B>(site: S, place: Place, captures: C, body: F)
 where
@@ -207,7 +206,7 @@ where
     });
 }
 
-/// As [`spawn_at`], at another place; returns whether the message is on its way. If not, the enclosing finish has the
+/// As [`spawn_at`], at another place; returns whether the message has left. If not, the enclosing finish gets the
 /// error, with what `explain` adds to it, or is cancelled.
 #[inline]
 pub fn spawn_there<S, C, F, B>(
@@ -230,7 +229,7 @@ where
     Shipment::from_site::<S>(place, descriptor, C::ROOM, &encode).depart(local, checked, explain)
 }
 
-/// Starts a task here, counted by the enclosing finish. Its errors and panics come out of that finish.
+/// Starts a task here, counted by the enclosing finish, which reports its errors and panics.
 #[track_caller]
 pub fn spawn<F>(future: F)
 where
@@ -255,7 +254,7 @@ where
     });
 }
 
-/// Starts a task here that no finish waits for; nor do they wait for what it starts. Its errors go to standard error.
+/// Starts a task here that no finish waits for, nor for what it starts. Its errors go to standard error.
 #[track_caller]
 pub fn spawn_detached<F>(future: F)
 where
@@ -318,12 +317,12 @@ fn decode_captures<C: Travel>(bytes: &[u8]) -> Result<C::Decoded> {
     Ok(decoded)
 }
 
-/// The error of a body whose captures could not be read.
+/// Returns the error of a body whose captures could not be read.
 pub(crate) fn undecodable(fault: DecodeError) -> Error {
     Error::undecodable("its captures", fault)
 }
 
-/// Reads captures that could not be written with `error`, as they would be decoded here, if a service lets them.
+/// Decodes captures that could not be written with `error`, as for this place, if a service lets them.
 #[cold]
 fn decode_refused<C: Travel>(local: &Local, captures: &C, error: Error) -> Result<C::Decoded> {
     let mut decoded = None;
@@ -343,7 +342,7 @@ pub(crate) fn receive_spawn(
     start_spawned(local, source, head, reader)
 }
 
-/// Starts the task of a `spawn_at!` whose head is read.
+/// Starts the task of a `spawn_at!` whose header has been read.
 #[inline(always)]
 pub fn start_spawned(
     local: &Local,
@@ -384,7 +383,7 @@ pub(crate) fn receive_call(
     Ok(())
 }
 
-/// Finds the function of an entry and lets it start its task.
+/// Finds the function of an entry and starts its task.
 #[inline(always)]
 fn run_entry(local: &Local, head: BodyHeader, arrived: Arrived<'_, '_>) -> Result<()> {
     let run = head.entry.resolve().map_err(|fault| Error::new(ErrorKind::Undecodable, fault.to_string()))?;
@@ -408,9 +407,9 @@ pub(crate) fn receive_reply(
     answer::receive(local, source, reader)
 }
 
-/// Receives word that nobody waits for the answer to an `at!` any more: its body is dropped, which answers.
+/// Receives the notice that nothing waits for the answer to an `at!` any more; drops its body, which then answers.
 ///
-/// A body that has ended meanwhile is not found. Nor is one of a detached task: nobody waits for that at all.
+/// A body that has ended meanwhile is not found, nor is one of a detached task, for whose answer nothing waits.
 pub(crate) fn receive_abandon(
     local: &Local,
     source: PlaceId,
@@ -428,7 +427,8 @@ pub(crate) fn receive_abandon(
     Ok(())
 }
 
-/// Answers all calls to a place that died. They count: their bodies may have started tasks that live elsewhere.
+/// Answers all calls to a place that died. They count as visits: their bodies may have started tasks that live
+/// elsewhere.
 pub(crate) fn place_died(local: &Local, place: PlaceId) {
     let concluded = local.calls.pending.borrow_mut().place_died(place);
     concluded.into_iter().for_each(|conclusion| conclusion.report(local, true));
@@ -462,7 +462,7 @@ impl Local {
 
 /// Location of written captures.
 enum Written {
-    /// In the room that was offered; how many bytes.
+    /// In the offered room; the number of bytes.
     Here(usize),
     /// In memory of their own.
     Longer(Vec<u8>),

@@ -16,7 +16,7 @@ use slab::Slab;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// The name of one call in the table of its caller.
+/// The id of one call in the table of its caller.
 // One aligned word, so that it is written and read in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(8))]
@@ -48,11 +48,11 @@ struct Pending {
 }
 
 enum CallState {
-    /// The caller waits; no waker until it has been polled.
+    /// The caller waits; `None` until it has been polled.
     Waiting(Option<Waker>),
-    /// The answer is here and not yet taken.
+    /// The answer has arrived and is not yet taken.
     Answered(Result<Answer>),
-    /// The caller is gone; its finish waits for the answer all the same.
+    /// The caller is gone; its finish still waits for the answer.
     Abandoned,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Calls {
     generation: u32,
 }
 
-/// Effect of an answer on the finish of the caller; told once the table is no longer borrowed.
+/// Effect of an answer on the finish of the caller; reported once the table is no longer borrowed.
 pub(super) struct CallCompletion {
     to: PlaceId,
     scope: Scope,
@@ -72,7 +72,7 @@ pub(super) struct CallCompletion {
 }
 
 impl CallCompletion {
-    /// Tells the finish, and wakes the caller. `counted` is whether the body was counted by it.
+    /// Reports to the finish, and wakes the caller. `counted` says whether the finish counted the body.
     pub(super) fn report(self, local: &Local, counted: bool) {
         if let Some(key) = self.key {
             if counted {
@@ -88,7 +88,7 @@ impl CallCompletion {
 }
 
 impl Calls {
-    /// Notes a call that is about to be sent.
+    /// Adds a call that is about to be sent.
     pub(super) fn open(
         &mut self,
         to: PlaceId,
@@ -102,7 +102,7 @@ impl Calls {
         CallId { index: self.pending.insert(pending) as u32, generation }
     }
 
-    /// Forgets a call that could not be sent.
+    /// Removes a call that could not be sent.
     pub(super) fn forget(&mut self, slot: CallId) {
         if self.get(slot).is_some() {
             self.pending.remove(slot.index as usize);
@@ -117,7 +117,7 @@ impl Calls {
         self.get(slot).is_some_and(|pending| matches!(pending.state, CallState::Waiting(_)))
     }
 
-    /// Takes the answer, if it is here; else notes who waits.
+    /// Takes the answer, if it has arrived; otherwise stores the waker.
     fn take(&mut self, slot: CallId, context: &mut Context<'_>) -> Option<Result<Answer>> {
         let pending = self.get(slot)?;
         if let CallState::Waiting(waker) = &mut pending.state {
@@ -130,7 +130,7 @@ impl Calls {
         }
     }
 
-    /// Puts the answer in its place; `None` if nobody asked `source` that.
+    /// Stores the answer of a call; `None` if `source` did not get that call.
     pub(super) fn answer(
         &mut self,
         slot: CallId,
@@ -143,7 +143,7 @@ impl Calls {
             CallState::Waiting(waker) => Some(CallCompletion { to, scope, key, waker }),
             CallState::Abandoned => {
                 self.pending.remove(slot.index as usize);
-                // The caller was counted when it went, and its scope is no more.
+                // The caller was counted when it ended, and its scope no longer exists.
                 Some(CallCompletion { to, scope: Scope::DETACHED, key, waker: None })
             }
             CallState::Answered(first) => {
@@ -162,7 +162,7 @@ impl Calls {
         slots.into_iter().filter_map(|slot| self.answer(slot, place, Err(Error::dead(place)))).collect()
     }
 
-    /// The calls that wait, as the place and the site of each; for reports.
+    /// Returns the waiting calls, as the place and the site of each; for reports.
     pub(crate) fn waiting(&self) -> Vec<(PlaceId, &'static str)> {
         let waiting =
             self.pending.iter().filter(|(_, pending)| matches!(pending.state, CallState::Waiting(_)));
@@ -174,7 +174,7 @@ impl Calls {
 pub(super) struct ReplyFuture {
     /// `None` once the answer is taken.
     slot: Option<CallId>,
-    /// Run and place at which the call is noted.
+    /// Run and place at which the call is registered.
     attachment: Attachment,
 }
 
@@ -211,8 +211,8 @@ impl Drop for ReplyFuture {
     }
 }
 
-/// Looks for messages while nothing else is ready to run here: the answer to a short call comes sooner than the way
-/// through the place's queue takes.
+/// Polls for messages while nothing else is ready to run here: the answer to a short call arrives sooner than the way
+/// through the place's queue would take.
 fn spin_for_reply(local: &Local, slot: CallId) {
     if local.shares_processors || local.has_ready() {
         return;
@@ -232,7 +232,7 @@ fn spin_for_reply(local: &Local, slot: CallId) {
     }
 }
 
-/// Abandons a call whose caller is gone; its finish keeps waiting for the body, which is told to end.
+/// Abandons a call whose caller is gone; its finish still waits for the body, which is told to end.
 #[cold]
 fn abandon(local: &Local, slot: CallId) {
     let mut calls = local.calls.pending.borrow_mut();
@@ -244,9 +244,9 @@ fn abandon(local: &Local, slot: CallId) {
     pending.state = CallState::Abandoned;
     let (scope, to) = (pending.scope, pending.to);
     drop(calls);
-    // The body that asked ends before the answer says whether it counts, so it counts.
+    // The calling body ends before the answer says whether it counts, so it counts.
     local.counting_key(scope);
-    // In the class of the call, so that it does not overtake it. To a dead place it need not go.
+    // In the class of the call, so that it does not overtake the call. A dead place need not get it.
     let _ = local.send(to, Class::Data, Handler::Abandon.id(), |writer| {
         slot.encode(writer);
         Ok(())

@@ -1,8 +1,8 @@
 //! Shipment of a `spawn_at!` or an `at!` to another place, for any type of body.
 //!
-//! A program has as many types of bodies as it has sites; only the writing of captures differs between them, so only
-//! that is generic. The invariant: what the enclosing finish counts for a body that was not sent is taken back, and the
-//! finish or the caller gets the error.
+//! A program has one type of body for each site; only the writing of captures differs between them, so only that is
+//! generic. Invariant: what the enclosing finish counted for a body that was not sent is undone, and the finish or the
+//! caller gets the error.
 
 use super::CallId;
 use super::image::Descriptor;
@@ -18,7 +18,7 @@ use isles_protocol::PlaceId;
 use isles_protocol::finish::{Key, TaskRefusal};
 use isles_transport::Class;
 
-/// A body and its captures, on their way to another place.
+/// A body and its captures, to be sent to another place.
 pub(super) struct Shipment<'a> {
     to: PlaceId,
     descriptor: &'static Descriptor,
@@ -29,7 +29,7 @@ pub(super) struct Shipment<'a> {
 }
 
 impl<'a> Shipment<'a> {
-    /// The body of `descriptor` from the site `S`; `encode` writes its captures, of probably `room` bytes.
+    /// Returns the body of `descriptor` from the site `S`; `encode` writes its captures, of probably `room` bytes.
     pub(super) fn from_site<S: Site>(
         to: PlaceId,
         descriptor: &'static Descriptor,
@@ -39,8 +39,8 @@ impl<'a> Shipment<'a> {
         Shipment { to, descriptor, site: S::cell(), room, encode }
     }
 
-    /// Sends a body that the enclosing finish counts; `checked` is what a trial of its captures found. Returns whether
-    /// it is on its way; if not, the finish has the error with what `explain` adds to it.
+    /// Sends a body that the enclosing finish counts; `checked` is the result of the round-trip check. Returns whether
+    /// it was sent; if not, the finish has the error with what `explain` adds to it.
     pub(super) fn depart(
         &self,
         local: &Local,
@@ -78,7 +78,7 @@ impl<'a> Shipment<'a> {
         }
     }
 
-    /// A body could not be sent: the error is one of the enclosing finish. Returns false.
+    /// Adds the error of a body that could not be sent to the enclosing finish. Returns `false`.
     #[cold]
     fn fail(&self, local: &Local, key: Option<Key>, error: Error) -> bool {
         let error = error.at(local.here(), Some(self.site.location()));
@@ -90,7 +90,7 @@ impl<'a> Shipment<'a> {
         false
     }
 
-    /// Sends a body whose answer is awaited; `checked` is what a trial of its captures found.
+    /// Sends a body whose answer is awaited; `checked` is the result of the round-trip check.
     pub(super) fn request(&self, local: &Local, checked: Result<()>) -> Result<ReplyFuture> {
         let scope = local.scope();
         let key = local.visiting_key(scope);

@@ -1,7 +1,7 @@
-//! One `at!` or `spawn_at!` in the program's text, and how often and how heavily it was used.
+//! The call sites of `at!` and `spawn_at!` in the program's text, and counts of their messages.
 //!
-//! Each site has one static [`SiteCell`]; the counts are kept by each place, in a table that the cell's number
-//! indexes, so that places that are threads do not share counters.
+//! Each site has one static [`SiteCell`]. Each place keeps its own counts, in a table indexed by the cell's number, so
+//! that places that are threads share no counters.
 
 use crate::capture::roundtrip_check::SHIPMENTS_MAX;
 use crate::error::RUNTIME_SITE;
@@ -28,14 +28,14 @@ const fn fnv(text: &str) -> u64 {
     hash
 }
 
-/// The identity of a call site in this process.
+/// A call site in this process.
 pub struct SiteCell {
     location: &'static str,
     /// The number of the site plus one; 0 until it is first used. Written once, under the lock of `SITES`.
     number: AtomicU32,
 }
 
-/// The directions in which a site ships something.
+/// The direction in which a site ships something.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Direction {
     /// Captures.
@@ -44,7 +44,7 @@ pub(crate) enum Direction {
     Reply,
 }
 
-/// The number of a site that was used: half the size of a reference to it.
+/// Number of a site that was used: half the size of a reference to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SiteNumber(u32);
 
@@ -54,7 +54,7 @@ static SITES: Mutex<Vec<&'static SiteCell>> = Mutex::new(Vec::new());
 pub(crate) static INTERNAL: SiteCell = SiteCell::new(RUNTIME_SITE);
 
 impl SiteCell {
-    /// The cell of the site at `location`.
+    /// Returns the cell of the site at `location`.
     pub const fn new(location: &'static str) -> Self {
         SiteCell { location, number: AtomicU32::new(0) }
     }
@@ -64,7 +64,7 @@ impl SiteCell {
         self.location
     }
 
-    /// The number of the site in this process, from 0 in the order of first use.
+    /// Returns the number of the site in this process, from 0 in the order of first use.
     #[inline]
     pub(crate) fn number(&'static self) -> SiteNumber {
         // PAIR site.number: observe
@@ -102,7 +102,7 @@ impl SiteNumber {
 pub(crate) struct SiteCount {
     /// Messages sent.
     pub(crate) calls: u64,
-    /// Bytes of their bodies.
+    /// Total bytes of their bodies.
     pub(crate) bytes: u64,
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct SiteCount {
 #[derive(Default)]
 pub(crate) struct SiteCounts {
     sent: Vec<SiteCount>,
-    /// Number of shipments tried out, by [`Direction`].
+    /// Number of shipments checked, by [`Direction`].
     tried: Vec<[u32; 2]>,
 }
 
@@ -123,7 +123,7 @@ impl SiteCounts {
         count.bytes += bytes as u64;
     }
 
-    /// Returns `true` if the shipment that is about to go is one of the first of its site, which are tried out.
+    /// Returns `true` if the next shipment is one of the first of its site, which are checked.
     #[inline]
     pub(crate) fn is_on_trial(&mut self, site: &'static SiteCell, direction: Direction) -> bool {
         let tried = &mut entry(&mut self.tried, site)[direction as usize];
@@ -132,7 +132,7 @@ impl SiteCounts {
         is_first
     }
 
-    /// All sites with at least one message, by location.
+    /// Returns all sites with at least one message, by location.
     pub(crate) fn list(&self) -> Vec<(String, SiteCount)> {
         let sites = SITES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let used = self.sent.iter().enumerate().filter(|(_, count)| count.calls > 0);

@@ -1,9 +1,9 @@
 //! Spans of a program for a machine that draws them: turns of its tasks, its calls, their bodies, its finishes, its
 //! waits for other tasks, its collectives, and the whole run.
 //!
-//! Its own file, so that who has a span need not know whether anybody wants it. Where nobody does, a span is four
-//! bytes, a look at the place when it begins and a comparison when it ends; messages know nothing of it. Invariant: a
-//! span ends once, at the latest when what it is of is dropped.
+//! Code that opens a span need not know whether anything draws it. If nothing does, a span costs four bytes, a look at
+//! the place when it begins and a comparison when it ends; no message carries it. Invariant: a span ends once, at the
+//! latest when its owner is dropped.
 
 use crate::local::Local;
 use isles_protocol::PlaceId;
@@ -35,7 +35,7 @@ pub const PAGES: &str = "pages ←";
 /// Name of the span of the whole run.
 pub(crate) const RUN: &str = "the whole run";
 
-/// A span of a library on top of this one, until it is dropped; of no meaning where nobody draws any.
+/// A span of a library on top of this one, open until it is dropped; without effect if nothing draws spans.
 #[must_use = "a span ends when it is dropped"]
 pub struct LibrarySpan(#[expect(dead_code, reason = "it ends when it is dropped")] OpenSpan);
 
@@ -46,10 +46,10 @@ impl LibrarySpan {
     }
 }
 
-/// Number of no span: no endpoint has that many open.
+/// Id of no span: no endpoint has that many open.
 const NONE: SpanId = SpanId(u32::MAX);
 
-/// A span of this place, until it is dropped; or none, where nobody draws any.
+/// A span of this place, open until it is dropped; or none, if nothing draws spans.
 #[must_use = "a span ends when it is dropped"]
 pub struct OpenSpan(SpanId);
 
@@ -83,7 +83,7 @@ impl Local {
 }
 
 impl OpenSpan {
-    /// Absent span: nothing that could end.
+    /// No span.
     pub const NONE: OpenSpan = OpenSpan(NONE);
 }
 

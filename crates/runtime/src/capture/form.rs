@@ -1,7 +1,7 @@
 //! The forms in which a capture travels and is decoded.
 //!
-//! A form is a way to write (bytes of plain memory, or serde) together with a way to be seen after decoding (as a
-//! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
+//! A form is a way to write (bytes of plain memory, or serde) together with a view of the decoded value (as a value, as
+//! a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
 
 use super::{
     Bind, CanReturn, CanTravel, Handle, InteriorMutable, Travel, TravelsWithInteriorMutability,
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// A way to write a `Source` and to read it again as something owned.
+/// A way to write a `Source` and to read it back as something owned.
 pub trait Format<Source: ?Sized> {
     /// Type of the decoded value.
     type Owned;
@@ -81,7 +81,7 @@ impl<T: NoUninit + AnyBitPattern, S: AsRef<[T]> + ?Sized> Format<S> for PlainVec
     }
 }
 
-/// Plain elements, left in the message where that is possible.
+/// Plain elements, left in the message if that is possible.
 pub struct InPlace<T>(PhantomData<T>);
 
 impl<T: NoUninit + AnyBitPattern> Format<[T]> for InPlace<T> {
@@ -116,7 +116,7 @@ impl<S: Serialize + ?Sized, O: DeserializeOwned> Format<S> for Serialised<O> {
     }
 }
 
-/// Like [`Serialised`], for types of which it is not known yet whether they can travel; the error names [`CanTravel`].
+/// Like [`Serialised`], for types not yet known to be able to travel; the error names [`CanTravel`].
 pub struct CheckedSerde<T>(PhantomData<T>);
 
 impl<T: CanTravel> Format<T> for CheckedSerde<T> {
@@ -137,7 +137,7 @@ impl<T: CanTravel> Format<T> for CheckedSerde<T> {
     }
 }
 
-/// A handle, by the bytes of its `Serialize`; most write them without it.
+/// A handle, by the bytes of its `Serialize`, which most handles write without serde.
 pub struct ByName<H>(PhantomData<H>);
 
 impl<H: Handle> Format<H> for ByName<H> {
@@ -180,7 +180,7 @@ impl<T: CanTravel> Format<[T]> for CheckedElements<T> {
     }
 }
 
-/// Like [`CheckedSerde`], for values that come back.
+/// Like [`CheckedSerde`], for returned values.
 pub struct CheckedReturn<V>(PhantomData<V>);
 
 impl<V: CanReturn> Format<V> for CheckedReturn<V> {
@@ -201,7 +201,7 @@ impl<V: CanReturn> Format<V> for CheckedReturn<V> {
     }
 }
 
-/// The format of what can be changed through a reference: it asks for what no type has, so nothing is ever written.
+/// The format of types with interior mutability: its bound holds for no type, so nothing is ever written.
 pub struct RefusedFormat<T>(PhantomData<T>);
 
 impl<T: InteriorMutable + TravelsWithInteriorMutability> Format<T> for RefusedFormat<T> {
@@ -216,7 +216,7 @@ impl<T: InteriorMutable + TravelsWithInteriorMutability> Format<T> for RefusedFo
     }
 }
 
-/// The format of what has been refused where the format was chosen; so it is refused once, and never written.
+/// The format of types that were refused when the format was chosen; so they are refused once, and never written.
 pub struct AlreadyRefused<T>(PhantomData<T>);
 
 impl<T> Format<T> for AlreadyRefused<T> {

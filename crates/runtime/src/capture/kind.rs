@@ -1,12 +1,12 @@
 //! The choice of a capture's form by its type, at the call site.
 //!
-//! Stable Rust has no specialisation; method lookup has an order. Each level below is a type that dereferences to the
-//! next one, and its method exists only for the types that the level is for, so `tag(&x).__isles_capture()` finds the
-//! most special level that fits. It works where the compiler knows the type, thus in the macro's expansion
-//! and never inside a generic function of ours.
+//! Stable Rust has no specialisation, but method lookup has an order. Each level below is a type that dereferences to
+//! the next one, and its method exists only for the types that the level is for, so `tag(&x).__isles_capture()` finds
+//! the most specific level that fits. This works where the compiler knows the type, so in the macro's expansion and
+//! never inside a generic function of ours.
 //!
-//! Invariant: the last level takes everything. Whether it can travel is asked later, by [`super::travelling`], because
-//! a field that lies behind a handle is looked at here and then stays at home.
+//! Invariant: the last level takes every type. [`super::travelling`] checks later whether it can travel, because a
+//! field behind a handle is inspected here and then stays at home.
 
 use super::form::{
     AlreadyRefused, BorrowedCapture, ByName, Capture, CheckedElements, CheckedSerde, DerefCapture, InPlace,
@@ -18,13 +18,13 @@ use crate::wire::PodSlice;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::ops::Deref;
 
-/// Makes the compiler find out a type before its form is chosen: a method call on an unknown type is an error.
+/// Makes the compiler determine a type before its form is chosen: a method call on an unknown type is an error.
 pub trait Known {
     /// Does nothing.
     #[inline]
     fn __isles_known(&self) {}
 
-    /// Gives the value on.
+    /// Returns the value.
     #[inline]
     fn __isles_known_value(self) -> Self
     where
@@ -76,7 +76,7 @@ macro_rules! levels {
 }
 
 levels! {
-    /// Values that can be changed through a reference; refused at once.
+    /// Values with interior mutability; refused at once.
     Cells,
     /// Values that hold references; refused at once.
     Borrowers,
@@ -232,13 +232,13 @@ levels! {
     Plainly
 }
 
-/// Starts the choice between `source` itself, if it is a handle, and the fields of it that the body uses.
+/// Starts the choice between `source` itself, if it is a handle, and its fields that the body uses.
 pub fn prefix<X>(source: &X) -> Handles<'_, X> {
     Handles::new(source)
 }
 
 impl<'a, H: Handle> Handles<'a, H> {
-    /// The handle travels; its fields are not looked at.
+    /// The handle travels; its fields are not inspected.
     #[inline]
     pub fn __isles_choose<V>(
         &self,
@@ -249,7 +249,7 @@ impl<'a, H: Handle> Handles<'a, H> {
 }
 
 impl<'a, 'r, H: Handle> HandleReferences<'a, &'r H> {
-    /// The handle travels; its fields are not looked at.
+    /// The handle travels; its fields are not inspected.
     #[inline]
     pub fn __isles_choose<V>(
         &self,

@@ -1,14 +1,14 @@
 //! Captures of a body that travel to another place, and values that come back.
 //!
-//! The macros `at!` and `spawn_at!` find out which variables and field paths a body uses; this module decides, by
-//! type and at compile time, how each of them is written, and as what the body sees it at the other place. It does
-//! not send, and knows neither tasks nor places.
+//! The macros `at!` and `spawn_at!` find the variables and field paths that a body uses; this module decides, by type
+//! and at compile time, how each of them is written, and as what the body sees it at the other place. It does not send,
+//! and knows neither tasks nor places.
 //!
-//! Three steps, three files: [`kind`] chooses the form of a capture at the call site (most special first), [`form`]
-//! holds the forms, [`shipment`] the same for values that come back. Invariant: the body sees the same types at
-//! both places, a value where it was a value, a reference where it was a reference.
+//! There are three steps in three files: [`kind`] chooses the form of a capture at the call site (most specific first),
+//! [`form`] holds the forms, [`shipment`] does the same for values that come back. Invariant: the body sees the same
+//! types at both places, a value for a value and a reference for a reference.
 //!
-//! Everything is public for the sake of the macros only; programs name [`CanTravel`] and [`CanReturn`] at most.
+//! All of it is public only for the macros; programs name [`CanTravel`] and [`CanReturn`] at most.
 
 pub mod form;
 pub mod kind;
@@ -32,13 +32,13 @@ use std::sync::atomic;
 /// Captures that a call site sends with its body. They hold references: the sender copies nothing and keeps its
 /// variables.
 pub trait Travel {
-    /// The same, owned, at the place where it arrives.
+    /// The owned captures at the receiving place.
     type Decoded: Bind;
 
     /// Estimated number of bytes that `encode` writes; this much room is requested first.
     const ROOM: usize = ROOM_GUESS;
 
-    /// Writes it. Called again after the writer overflowed, with the same result.
+    /// Writes the captures. Called again after the writer overflowed, with the same result.
     ///
     /// # Errors
     /// [`EncodeError`]: nothing can be sent.
@@ -50,7 +50,7 @@ pub trait Travel {
     /// [`DecodeError`]: the bytes are not what was written.
     fn decode(from: &mut Reader<'_>) -> Result<Self::Decoded, DecodeError>;
 
-    /// Finds out whether what `encode` writes reads back as the same; plain memory does, so nothing is done for it.
+    /// Checks that what `encode` writes reads back as the same; does nothing for plain memory, which always does.
     ///
     /// # Errors
     /// It does not, or its `Serialize` or `Deserialize` panicked.
@@ -66,7 +66,7 @@ pub trait Bind {
     where
         Self: 'a;
 
-    /// Lends it to the body; called once.
+    /// Lends the captures to the body; called once.
     fn bind(&mut self) -> Self::Bound<'_>;
 }
 
@@ -78,7 +78,7 @@ pub trait Ship {
     /// As [`Travel::ROOM`].
     const ROOM: usize = ROOM_GUESS;
 
-    /// Writes it. Called again after the writer overflowed, with the same result.
+    /// Writes the value. Called again after the writer overflowed, with the same result.
     ///
     /// # Errors
     /// [`EncodeError`]: nothing can be sent.
@@ -98,7 +98,7 @@ pub trait Ship {
         Ok(())
     }
 
-    /// As [`Ship::check_roundtrip`], for a value that is at its caller already.
+    /// As [`Ship::check_roundtrip`], for a value that is already at its caller.
     ///
     /// # Errors
     /// As for [`Travel::check_roundtrip`].
@@ -145,8 +145,8 @@ macro_rules! bounds {
 }
 
 bounds! {
-    /// Types whose values may go to another place: all that serde can write, and read into something owned. Nobody
-    /// implements it; it is the bound of a type parameter whose values a body takes along.
+    /// Types whose values may go to another place: all that serde can write, and read into something owned. Implemented
+    /// for all such types; use it as the bound of a type parameter whose values a body captures.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot travel to another place",
         label = "this body captures a `{Self}`",
@@ -159,8 +159,8 @@ bounds! {
     )]
     pub trait CanTravel: (Serialize + DeserializeOwned);
 
-    /// Types whose values may go over a channel: those of [`CanTravel`] that borrow nothing. Nobody implements it; it
-    /// is the bound of a type parameter whose values are sent.
+    /// Types whose values may go over a channel: those of [`CanTravel`] that borrow nothing. Implemented for all such
+    /// types; use it as the bound of a type parameter whose values are sent.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot be sent over a channel",
         label = "a channel carries values to other places, and a `{Self}` cannot go there",
@@ -171,7 +171,8 @@ bounds! {
     pub trait CanSend: (Serialize + DeserializeOwned + 'static);
 
     /// Elements of windows, arrays and the slices of a team: numbers, arrays of them, and structures that derive the
-    /// traits of `bytemuck`. Nobody implements it; it is the bound of a type parameter that stands for an element.
+    /// traits of `bytemuck`. Implemented for all such types; use it as the bound of a type parameter that stands for an
+    /// element.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot be an element of a window, an array, or a slice that a team moves",
         label = "elements are moved as bytes, and a `{Self}` may hold more than plain numbers",
@@ -184,8 +185,8 @@ bounds! {
     )]
     pub trait Element: (NoUninit + AnyBitPattern);
 
-    /// Types whose values may come back from another place: the same as [`CanTravel`]. Nobody implements it; it is the
-    /// bound of a type parameter whose values a body gives back.
+    /// Types whose values may come back from another place: the same as [`CanTravel`]. Implemented for all such types;
+    /// use it as the bound of a type parameter whose values a body returns.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot come back from another place",
         label = "this body returns a `{Self}`",
@@ -213,13 +214,14 @@ pub trait ReturnsByReference {}
 )]
 pub trait TravelsByMutableReference {}
 
-/// Types of std that can be changed through a shared reference, and what holds them openly.
+/// Types of std that can be changed through a shared reference, and types that visibly hold them.
 ///
-/// A body at its own place would change the caller's, a body elsewhere a copy, so they do not travel. (`RefUnwindSafe`
-/// tells `Cell` and `RefCell` in any structure, but no atomics and locks, and nothing in generic code.)
+/// A body at its own place would change the caller's value, a body elsewhere a copy, so they do not travel.
+/// (`RefUnwindSafe` finds `Cell` and `RefCell` in any structure, but no atomics and locks, and nothing in generic
+/// code.)
 pub trait InteriorMutable {}
 
-/// Names the types; the second list holds another one.
+/// Implements the trait for these types; the second list is of types that hold another one.
 macro_rules! changeable {
     ($($alone:ty)*; $(($($owner:tt)*))*) => {
         $(impl InteriorMutable for $alone {})*
@@ -244,7 +246,7 @@ changeable! {
     (BTreeSet<T>) (BinaryHeap<T>) (LinkedList<T>) (VecDeque<T>)
 }
 
-/// Changeable types that may travel: none. It exists for its message.
+/// Types with interior mutability that may travel: none. It exists for its message.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot travel to another place",
     label = "this body captures a `{Self}`, but could only change a copy of what it holds",
@@ -254,7 +256,7 @@ changeable! {
 )]
 pub trait TravelsWithInteriorMutability {}
 
-/// Type for which these traits hold, so that they have an implementation.
+/// A type for which these traits hold, so that they have an implementation.
 pub enum Nothing {}
 
 #[diagnostic::do_not_recommend]
@@ -266,12 +268,12 @@ impl ReturnsByReference for Nothing {}
 #[diagnostic::do_not_recommend]
 impl TravelsByMutableReference for Nothing {}
 
-/// A capture or shipment of which all parts can travel, asked at the one place in the code where the message belongs.
+/// A capture or shipment all of whose parts can travel; checked where the message belongs.
 pub trait Sendable<Direction> {
-    /// The type itself; unknown if it cannot travel, so that it is reported once and not at each further use.
+    /// The type itself; unknown if it cannot travel, so that the error is reported only once.
     type Itself;
 
-    /// Gives it on.
+    /// Returns the value.
     fn itself(self) -> Self::Itself;
 }
 
@@ -299,23 +301,23 @@ impl<S: Ship> Sendable<Returning> for S {
     }
 }
 
-/// Asks whether a capture can travel.
+/// Checks that a capture can travel.
 #[inline]
 pub fn travelling<C: Sendable<Outbound>>(capture: C) -> C::Itself {
     capture.itself()
 }
 
-/// Asks whether a value can come back.
+/// Checks that a value can come back.
 #[inline]
 pub fn returning<S: Sendable<Returning>>(shipment: S) -> S::Itself {
     shipment.itself()
 }
 
-/// Refuses a body that uses more than what the macro found, or than its list says: the argument is a closure then. The
+/// Refuses a body that uses more than the macro found, or than its list says: the argument is a closure then. The
 /// compiler shows the line of this function, so its name is part of the message.
 pub fn closures_and_unlisted_variables_cannot_travel<A, R>(_: fn(A) -> R) {}
 
-/// Gives a closure the signature that belongs to its captures; the macros need it for type inference.
+/// Gives a closure the signature that matches its captures; the macros need it for type inference.
 pub fn signature<C, F, B>(_captures: &C, remote: F) -> F
 where
     C: Travel,

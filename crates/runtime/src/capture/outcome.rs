@@ -1,7 +1,7 @@
-//! Values with which the body of a task may end.
+//! Values that the body of a task may end with.
 //!
-//! A task gives nothing back; its end is success or an error that the enclosing finish collects. This trait says which
-//! types are read as such, and refuses the others, because a forgotten value is nearly always a mistake.
+//! A task returns no value; it ends in success or with an error that the enclosing finish collects. This trait says
+//! which types are read as such, and refuses the others, because a forgotten value is nearly always a mistake.
 
 use crate::{BodyError, Error};
 use std::any::Any;
@@ -15,7 +15,7 @@ use std::fmt::Debug;
     note = "a body may be `()` or a `Result` whose error converts into `isles::Error` or a `Box<dyn std::error::Error>`"
 )]
 pub trait TaskOutcome {
-    /// The end of the task as its finish sees it.
+    /// Returns the outcome of the task for its finish.
     ///
     /// # Errors
     /// The body's own error.
@@ -41,10 +41,10 @@ impl<T, E: Into<BodyError>> TaskOutcome for Result<T, E> {
     note = "they end with `()` or a `Result` whose error implements `Debug`"
 )]
 pub trait MainOutcome {
-    /// The end of the program as its run sees it.
+    /// Returns the outcome of the program for its run.
     ///
     /// # Errors
-    /// The program's own error; if it is no [`Error`], with what `Debug` writes of it as its text.
+    /// The program's own error; if it is no [`Error`], its `Debug` output is the text.
     fn into_main_result(self) -> Result<(), Error>;
 }
 

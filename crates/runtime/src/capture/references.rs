@@ -1,16 +1,16 @@
 //! Types of std that hold references: they are refused with a message that says what to write.
 //!
-//! Its own file because the compiler knows no better. A `&str` is read from bytes of one lifetime and not of all, which
-//! it calls "implementation of `Deserialize` is not general enough". Structures of the program are not looked into.
+//! The compiler's own message does not help: a `&str` is read from bytes of one lifetime and not of all, which it
+//! reports as "implementation of `Deserialize` is not general enough". Structures of the program are not inspected.
 //!
-//! Invariant: no number has [`IsReference`], also one whose type the compiler has not chosen yet (`vec![1, 2]`).
+//! Invariant: no number has [`IsReference`], even if the compiler has not chosen its type yet (`vec![1, 2]`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
-/// References, and what holds them openly.
+/// References, and types that visibly hold them.
 pub trait IsReference {}
 
-/// Types that hold references; what is lent as a whole does not.
+/// Types that hold references; a reference itself does not.
 pub trait HoldsReferences {}
 
 /// Marker for types that hold references and may travel, or come back: none. It exists for its message.
@@ -29,7 +29,7 @@ impl<T: ?Sized> IsReference for &T {}
 impl<T: IsReference> IsReference for [T] {}
 impl<T: IsReference + ?Sized> HoldsReferences for &T {}
 
-/// Names what holds references: its parameters, and the type.
+/// Implements the trait for types that hold references: their parameters, and the type.
 macro_rules! holders {
     ($([$($parameters:tt)*] $holder:ty;)*) => {$(
         impl<$($parameters)*> IsReference for $holder {}
@@ -51,8 +51,8 @@ holders! {
     [A: ?Sized, B, C] (&A, B, C);
 }
 
-/// Names what holds a reference behind a value of these types: with a bound in their place the compiler would take the
-/// implementations for overlapping ones.
+/// Implements the trait for types that hold a reference inside a value of these types: with a bound instead the
+/// compiler would find overlapping implementations.
 macro_rules! holders_behind {
     ($($value:ty)*) => {$(
         holders! {

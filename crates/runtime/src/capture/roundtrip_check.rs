@@ -1,10 +1,10 @@
-//! Trials: what is sent is written, read, and written again at the sender, and must give the same bytes.
+//! Round-trip checks: what is sent is written, read, and written again at the sender, and must give the same bytes.
 //!
-//! Serde's attributes may let the two directions of a type disagree, and a positional format cannot see all of it. In
-//! builds with debug assertions the first shipments of each call site are tried out, wherever they go, so that a
-//! program that would fail between places fails at one place, too, with the same words. What is plain is not tried.
+//! Serde's attributes may let the two directions of a type disagree, and a positional format cannot notice all of it.
+//! In builds with debug assertions the first shipments of each call site are checked, wherever they go, so that a
+//! program that would fail between places also fails at one place, with the same message. Plain values are not checked.
 //!
-//! Invariant: a trial leaves nothing behind. Handles ask [`is_on`] and count nothing for it.
+//! Invariant: a check leaves nothing behind. Handles call [`is_on`] and count nothing for it.
 
 use crate::error::panic::catch_panic_text;
 use crate::error::{Error, ErrorKind, Result};
@@ -14,20 +14,20 @@ use serde::de::DeserializeOwned;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Number of shipments of a call site that are tried out, in each direction, at each place that sends them.
+/// Number of shipments of a call site that are checked, in each direction, at each place that sends them.
 pub(crate) const SHIPMENTS_MAX: u32 = if cfg!(debug_assertions) { 8 } else { 0 };
 
 thread_local! {
     static ON: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns `true` if the value that is now written or read is on trial and goes nowhere.
+/// Returns `true` if the value that is now written or read belongs to a check and goes nowhere.
 #[inline]
 pub fn is_on() -> bool {
     SHIPMENTS_MAX > 0 && ON.get()
 }
 
-/// Tries out a capture, whose copy is a `T`. What the body could change through a reference is refused.
+/// Checks a capture, whose copy is a `T`.
 ///
 /// # Errors
 /// [`ErrorKind::Undecodable`], or the panic of the value's `Serialize` or `Deserialize`.
@@ -38,7 +38,7 @@ pub(crate) fn capture<T: Serialize + DeserializeOwned>(
     run::<T>(write, |bytes| Writer::watching(bytes))
 }
 
-/// Tries out a value that nobody keeps.
+/// Checks a value, and drops its copy.
 ///
 /// # Errors
 /// As for `capture`.
@@ -64,7 +64,7 @@ fn run<T: Serialize + DeserializeOwned>(
         let copy: T = reader.take_value().map_err(unreadable)?;
         let finished = reader.finish().map_err(unreadable);
         let again = written(|writer| writer.put_value(&copy), |bytes| Writer::new(bytes));
-        // Its destructor runs for the trial only, so a panic of that is no matter of the shipment.
+        // Its destructor runs only for the check, so a panic of it is no error of the shipment.
         let _ = catch_panic_text(|| drop(copy));
         finished?;
         if is_same(sent, again?) { Ok(()) } else { Err(Error::new(ErrorKind::Undecodable, DIFFERENT)) }
@@ -97,7 +97,7 @@ fn written(
     }
 }
 
-/// Returns `true` if the bytes are the same but for their order: a hash table has its own in each copy.
+/// Returns `true` if the bytes are equal up to their order: each copy of a hash table has its own.
 fn is_same(mut one: Vec<u8>, mut other: Vec<u8>) -> bool {
     one == other || {
         one.sort_unstable();

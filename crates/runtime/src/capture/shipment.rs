@@ -1,7 +1,7 @@
 //! The choice of the form in which a value comes back from `at!`.
 //!
-//! The same means as in [`super::kind`], for owned values: arrays of plain elements and plain values go as their bytes,
-//! everything else by serde. Whether it can come back is asked by [`super::returning`].
+//! By the same means as in [`super::kind`], for owned values: arrays of plain elements and plain values go as their
+//! bytes, everything else by serde. [`super::returning`] checks whether a value can come back.
 
 use super::form::{AlreadyRefused, CheckedReturn, Format, Plain, PlainVec};
 use super::references::{HoldsReferences, TravelsWithReferences};

@@ -4,7 +4,7 @@ use super::*;
 use crate::wire::{Reader, Writer};
 use serde::Deserialize;
 
-/// Sends `capture` through bytes; returns what was decoded and how many bytes it took.
+/// Sends `capture` through bytes; returns the decoded capture and the number of bytes.
 fn through_bytes<C: Travel>(capture: &C) -> (C::Decoded, usize) {
     let mut counter = Writer::new(&mut []);
     capture.encode(&mut counter).unwrap();
@@ -92,7 +92,7 @@ fn a_generic_function_can_capture_by_serde() {
         check!(list, list_bytes);
     }
     through(town(), 6, 7);
-    // Numbers in a list go as their memory, after the length and of what kind they are.
+    // Numbers in a list go as their memory, after the length and their kind.
     through(300u64, 2, 10);
     through(vec![1.5f64; 1024], 3 + 8192, 1 + 3 + 8192);
 }

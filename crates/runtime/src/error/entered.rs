@@ -1,6 +1,6 @@
-//! The place that is entered on a thread, by its number.
+//! The id of the place that is entered on a thread.
 //!
-//! For what is below the state of a place: errors and caught panics say where they were.
+//! For code below the state of a place: errors and caught panics name their place.
 
 use isles_protocol::PlaceId;
 use std::cell::Cell;
@@ -9,12 +9,12 @@ thread_local! {
     static ENTERED: Cell<Option<PlaceId>> = const { Cell::new(None) };
 }
 
-/// Returns the place that is entered on this thread; none on a thread that is no place, or is past its end.
+/// Returns the place that is entered on this thread; `None` if the thread is no place, or is ending.
 pub(crate) fn entered() -> Option<PlaceId> {
     ENTERED.try_with(Cell::get).unwrap_or_default()
 }
 
-/// Says which place is entered from now on; returns the one before.
+/// Sets the entered place; returns the previous one.
 pub(crate) fn enter(place: Option<PlaceId>) -> Option<PlaceId> {
     ENTERED.try_with(|entered| entered.replace(place)).unwrap_or_default()
 }

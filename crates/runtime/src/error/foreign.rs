@@ -1,10 +1,9 @@
-//! Errors of other libraries, on their way into [`Error`] and out of it.
+//! Errors of other libraries, converted into [`Error`] and back.
 //!
-//! Its own file because the rules of coherence decide what it looks like. [`Error`] takes every `std::error::Error`
-//! with `?`, so it is none itself; and what is none either (`anyhow::Error`, a box, a text) cannot convert into it.
-//! So the bodies of tasks end with a [`BodyError`], which takes both, and on the way out an error is put into
-//! [`StdError`]. Invariant: an [`Error`] that goes out and comes back is the same again, with its kind and its
-//! places.
+//! The rules of coherence decide its shape. [`Error`] takes every `std::error::Error` with `?`, so it cannot be one
+//! itself; and types that are none either (`anyhow::Error`, a box, a text) cannot convert into it. So the bodies of
+//! tasks end with a [`BodyError`], which takes both, and [`StdError`] wraps an error that leaves. Invariant: an
+//! [`Error`] that goes out and comes back is the same, with its kind and its places.
 
 use crate::error::Error;
 use std::error::Error as Std;
@@ -15,7 +14,7 @@ use std::fmt;
 pub struct StdError(Error);
 
 impl StdError {
-    /// The error inside.
+    /// Returns the wrapped error.
     pub fn into_inner(self) -> Error {
         self.0
     }
@@ -36,17 +35,17 @@ impl fmt::Debug for StdError {
 impl Std for StdError {}
 
 impl Error {
-    /// The error in a form that implements `std::error::Error`, for libraries that ask for one:
+    /// Wraps the error in a type that implements `std::error::Error`, for libraries that need one:
     /// `result.map_err(isles::Error::into_std).context("..")`.
     pub fn into_std(self) -> StdError {
         StdError(self)
     }
 
-    /// An error of any library: a box, `anyhow::Error`, a text. The texts of all its causes are kept, and what was an
-    /// [`Error`] is that one again.
+    /// Converts an error of any library: a box, `anyhow::Error`, a text. Keeps the texts of all its causes; a wrapped
+    /// [`Error`] is returned as it was.
     ///
-    /// For functions that give [`crate::Result`]: `result.map_err(isles::Error::from_boxed)?`. A body takes such errors
-    /// as they are; so do `finish` and `spawn`, but for a `Box<dyn Error + Send + Sync>`.
+    /// For functions that return [`crate::Result`]: `result.map_err(isles::Error::from_boxed)?`. A body takes such
+    /// errors directly; so do `finish` and `spawn`, except for a `Box<dyn Error + Send + Sync>`.
     pub fn from_boxed(error: impl Into<Box<dyn Std + Send + Sync>>) -> Error {
         let error: Box<dyn Std> = error.into();
         BodyError::of(error).0
@@ -78,9 +77,9 @@ impl From<Error> for anyhow::Error {
     }
 }
 
-/// Error into which `?` in the body of a task converts any error that can be put into a box, [`Error`] too.
+/// The error type of a task's body: `?` converts into it any error that can be boxed, and [`Error`].
 ///
-/// Nobody names it; it exists because [`Error`] cannot have this conversion beside those out of it.
+/// Programs do not name it; it exists because [`Error`] cannot have both this conversion and those out of it.
 #[doc(hidden)]
 pub struct BodyError(Error);
 
@@ -99,10 +98,10 @@ impl<E: Into<Box<dyn Std>>> From<E> for BodyError {
     }
 }
 
-/// Error that `?` in a body takes, each kind by a `Way` of its own, which the compiler finds.
+/// An error that `?` in a body takes, each kind by its own `Way`, which the compiler infers.
 ///
-/// A box that can be sent is no `std::error::Error` and does not convert into a box that cannot, but the standard
-/// library might make it so: two conversions into [`BodyError`] would overlap some day. Two ways never do.
+/// A box with `Send` is no `std::error::Error` and does not convert into one without, but the standard library might
+/// add that: two conversions into [`BodyError`] could overlap some day. Two ways never do.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`?` in a body cannot take a `{Self}`",
@@ -110,7 +109,7 @@ impl<E: Into<Box<dyn Std>>> From<E> for BodyError {
     note = "it takes any `std::error::Error`, `anyhow::Error`, boxed errors and `String`; otherwise write `.map_err(isles::Error::message)?` for what has a text"
 )]
 pub trait IntoBodyError<Way> {
-    /// The error as the body gives it.
+    /// Converts the error into that of a body.
     fn into_body_error(self) -> BodyError;
 }
 
@@ -144,7 +143,7 @@ impl IntoBodyError<OfSentBox> for Box<dyn Std + Send> {
     }
 }
 
-/// The result before a `?` of a body, with its error as the body gives it.
+/// Converts the error of a result before a `?` of a body.
 #[doc(hidden)]
 #[inline]
 pub fn body_result<V, E: IntoBodyError<Way>, Way>(result: Result<V, E>) -> Result<V, BodyError> {

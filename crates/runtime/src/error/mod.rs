@@ -1,7 +1,7 @@
-//! The error of a task: what went wrong, at which place, started from where.
+//! The error of a task: what went wrong, at which place, and which line started it.
 //!
-//! A task's body may fail with any error type; the error then travels as text, because the place that hears
-//! of it may be another process. What a program can act on is the [`ErrorKind`].
+//! A task's body may fail with any error type; the error then travels as text, because the place that receives it may
+//! be another process. A program can act on the [`ErrorKind`].
 
 pub(crate) mod entered;
 pub(crate) mod foreign;
@@ -20,29 +20,28 @@ use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use text::BoundedText;
 
-/// The site of what the runtime itself starts.
+/// The site of everything that the runtime itself starts.
 pub(crate) const RUNTIME_SITE: &str = "isles";
 
-/// Deepest nesting of causes that is read: a peer must not choose how much of the stack reading takes.
+/// Deepest nesting of causes that is decoded: a peer must not decide how much stack decoding takes.
 const NESTING_MAX: u32 = 16;
 
 /// The result of an operation of Isles.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Kind of an error, as far as a program can act on it.
+/// Kind of an error, for programs that act on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The body of a task returned an error of its own.
     Failed,
-    /// The body of a task panicked, or the `Serialize` or `Deserialize` of a value that was to travel; the text says
-    /// at which line of the program.
+    /// The body of a task panicked, or the `Serialize` or `Deserialize` of a value that was to travel; the text names
+    /// the line of the program.
     Panicked,
-    /// A place that will never answer again; leave teams and finishes that need it.
+    /// A place died and will never answer; stop using teams and finishes that need it.
     ///
-    /// An operation that needs the place ends with it, and so does each finish of which a task was at the place, or
-    /// came from there, or had a call there under way, when it died. It does so when all its tasks at the other
-    /// places have ended.
+    /// An operation that needs the place ends with this error. So does each finish that had a task at the place, a task
+    /// from there, or a call in progress there when it died, once all its tasks at the other places have ended.
     DeadPlace(PlaceId),
     /// The enclosing finish was cancelled.
     Cancelled,
@@ -57,26 +56,26 @@ pub enum ErrorKind {
         /// Largest allowed size, in bytes.
         max: usize,
     },
-    /// An operation was asked of the wrong place, or in the wrong state; the text says which.
+    /// An operation was called at the wrong place, or in the wrong state; the text says which.
     Misused,
-    /// A channel is closed; the text says what was tried.
+    /// A channel is closed; the text names the operation.
     Closed,
-    /// A writer of a shared object died, or panicked: the value may be half written.
+    /// A writer of a shared object died or panicked: the value may be half written.
     Poisoned,
     /// Several errors of one finish; [`Error::causes`] lists them.
     Several,
-    /// A `println!` of the task panicked because the reader of standard output has gone away, as `head` does.
+    /// A `println!` of the task panicked because the reader of standard output is gone, as with `head`.
     ///
-    /// Nothing was printed of it. A program of which nothing else fails ends quietly with the exit code 141, as one
-    /// that the signal SIGPIPE ends.
+    /// Isles prints nothing about it. A program without another error exits quietly with code 141, as if killed by
+    /// SIGPIPE.
     OutputClosed,
 }
 
 /// An error of a task, or several that one finish collected.
 ///
-/// Any `std::error::Error` converts into it with `?`. It does not implement that trait itself, so that this
-/// conversion can exist; it converts into the boxes of such errors with `?`, with the feature `anyhow` into
-/// `anyhow::Error`, and [`Error::into_std`] gives one.
+/// Any `std::error::Error` converts into it with `?`. It does not implement that trait itself, so that this conversion
+/// can exist. With `?` it converts into boxed errors and, with the feature `anyhow`, into `anyhow::Error`;
+/// [`Error::into_std`] wraps it in a `std::error::Error`.
 pub struct Error(Box<Body>); // For `.context(..)` write: .map_err(isles::Error::into_std).context(..)
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -89,19 +88,19 @@ struct Body {
     site: Option<String>,
     #[serde(deserialize_with = "causes")]
     causes: Vec<Body>,
-    /// Errors beyond those listed, which were only counted.
+    /// Number of further errors, which were only counted.
     uncounted: u64,
 }
 
 impl Error {
-    /// An error of `kind` that `text` describes.
+    /// Makes an error of `kind` that `text` describes.
     pub fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
         let body =
             Body { kind, text: text.into(), place: None, site: None, causes: Vec::new(), uncounted: 0 };
         Error(Box::new(body))
     }
 
-    /// An error of the program's own making, as `anyhow::anyhow!` would make it.
+    /// Makes an error of the program's own, as `anyhow::anyhow!` does.
     pub fn message(text: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Failed, text.to_string())
     }
@@ -116,7 +115,7 @@ impl Error {
         &self.0.text
     }
 
-    /// The place at which it went wrong, where that is known.
+    /// Returns the place at which it went wrong, if that is known.
     pub fn place(&self) -> Option<PlaceId> {
         self.0.place
     }
@@ -126,7 +125,7 @@ impl Error {
         self.0.site.as_deref()
     }
 
-    /// The errors that a finish collected; empty unless the kind is [`ErrorKind::Several`].
+    /// Returns the errors that a finish collected; empty unless the kind is [`ErrorKind::Several`].
     pub fn causes(&self) -> Vec<Error> {
         self.0.causes.iter().map(|cause| Error(Box::new(cause.clone()))).collect()
     }
@@ -136,41 +135,41 @@ impl Error {
         matches!(self.0.kind, ErrorKind::DeadPlace(_))
     }
 
-    /// The error of a body that panicked with `payload`.
+    /// Makes the error of a body that panicked with `payload`.
     pub fn panicked(payload: Box<dyn Any + Send>) -> Self {
         let is_closed_output = panic::is_closed_output(&*payload);
         let text = panic::describe(payload);
         Error::new(if is_closed_output { ErrorKind::OutputClosed } else { ErrorKind::Panicked }, text)
     }
 
-    /// The same error, whose text goes on with what else it says.
+    /// Appends `what` to the text.
     pub fn with(mut self, what: impl FnOnce() -> String) -> Self {
         self.0.text += &format!("; {}", what());
         self
     }
 
-    /// Returns `true` if it reports only that something was cancelled.
+    /// Returns `true` if it only reports a cancellation.
     pub(crate) fn is_cancellation(&self) -> bool {
         self.0.is_cancellation()
     }
 
-    /// Adds where it happened and from where it was started, as far as neither is known already.
+    /// Adds the place and the site, unless they are known already.
     pub(crate) fn at(mut self, place: PlaceId, site: Option<&str>) -> Self {
         let body = &mut *self.0;
         if body.place.is_none() && body.kind != ErrorKind::Several {
             body.place = Some(place);
         }
-        // A failure at another place is known there without the line that asked for it.
+        // A failure at another place has no site if the line that started it is unknown there.
         if body.place == Some(place) && body.site.is_none() {
-            // A line of the program, or nothing: where the runtime starts something is no use to anybody.
+            // A line of the program, or nothing: a line of the runtime helps nobody.
             body.site = site.filter(|site| *site != RUNTIME_SITE).map(str::to_owned);
         }
         self
     }
 
-    /// Adds the line of the program that called the operation which failed, wherever no line is named yet.
+    /// Adds the line of the program that called the failed operation, wherever no line is named yet.
     pub fn called_at(mut self, here: PlaceId, caller: &Location<'_>) -> Self {
-        // A death is of one place and known at all.
+        // A death belongs to no single line.
         if self.0.place.is_none() && self.0.kind != ErrorKind::Several && !self.is_death() {
             self.0.place = Some(here);
         }
@@ -178,9 +177,10 @@ impl Error {
         self
     }
 
-    /// One error from those that a finish collected: one is itself, several become a list.
+    /// Collects the errors of a finish: a single one is returned as it is, several become a list; `None` if there are
+    /// none.
     ///
-    /// `uncounted` is how many more there were. `None` if there was none at all.
+    /// `uncounted` is the number of further errors.
     pub(crate) fn collect(errors: Vec<Error>, uncounted: u64) -> Option<Self> {
         let (mut errors, uncounted) = flattened(errors, uncounted);
         if errors.len() == 1 && uncounted == 0 {
@@ -192,7 +192,7 @@ impl Error {
         Some(Error::several(errors, uncounted))
     }
 
-    /// This error and those of `other`, as one list.
+    /// Merges this error and those of `other` into one list.
     pub(crate) fn merged_with(self, other: Error) -> Self {
         let mut several =
             if other.0.kind == ErrorKind::Several { other } else { Error::several(vec![other], 0) };
@@ -207,11 +207,11 @@ impl Error {
         several
     }
 
-    /// The wire form, at most `len_max` bytes: what is said is cut to make it fit, where it happened is kept.
+    /// Returns the wire form, at most `len_max` bytes: texts are cut to fit; places and sites are kept.
     pub fn to_wire(&self, len_max: usize) -> Vec<u8> {
         let mut body = self.0.truncated(ERROR_TEXT_BYTES_MAX);
         loop {
-            // An error holds strings and numbers only, which always encode.
+            // An error consists of strings and numbers, which always encode.
             let bytes = postcard::to_allocvec(&body).unwrap_or_default();
             if bytes.len() <= len_max {
                 return bytes;
@@ -220,13 +220,13 @@ impl Error {
         }
     }
 
-    /// The error as it would arrive from another place.
+    /// Returns the error as it would arrive from another place.
     pub(crate) fn travelled(self) -> Self {
         let is_short = self.0.causes.is_empty() && self.0.text.len() <= ERROR_TEXT_BYTES_MAX;
         if is_short { self } else { Error::from_wire(&self.to_wire(ERROR_BYTES_MAX)) }
     }
 
-    /// Reads the wire form.
+    /// Decodes the wire form.
     pub fn from_wire(bytes: &[u8]) -> Self {
         match postcard::from_bytes::<Body>(bytes) {
             Ok(body) => Error(Box::new(body)),
@@ -237,7 +237,7 @@ impl Error {
     }
 }
 
-/// Reads the causes of an error, which have causes of their own.
+/// Decodes the causes of an error, which may have causes of their own.
 fn causes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<Body>, D::Error> {
     thread_local! {
         static NESTING: Cell<u32> = const { Cell::new(0) };
@@ -252,8 +252,8 @@ fn causes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Res
     causes
 }
 
-/// Adds to an error of a library's tasks the line of the program that called the library, in place of the library's
-/// own, which begin with `lines`.
+/// Replaces the lines of a library in the error of its tasks, which begin with `lines`, by the line of the program that
+/// called the library.
 pub fn of_library(mut error: Error, lines: &str, caller: &Location<'_>) -> Error {
     error.0.of_library(lines, &caller.to_string());
     error
@@ -268,7 +268,7 @@ pub fn catch_panic<R>(code: impl FnOnce() -> R) -> Result<R> {
 }
 
 impl Body {
-    /// A copy whose texts are at most `len_max` bytes each.
+    /// Returns a copy whose texts have at most `len_max` bytes each.
     fn truncated(&self, len_max: usize) -> Body {
         Body {
             kind: self.kind.clone(),
@@ -305,11 +305,11 @@ impl Body {
         }
     }
 
-    /// Takes away up to `excess` bytes of what matters least: of long texts, then causes, then the site.
+    /// Removes up to `excess` bytes of the least important parts: long texts first, then causes, then the site.
     fn shorten(&mut self, excess: usize) {
         let text = self.longest_text();
         if text.len() > ERROR_TEXT_BYTES_MIN {
-            // A half at most, so that several long texts share the loss.
+            // At most half, so that several long texts share the loss.
             let half = ERROR_TEXT_BYTES_MIN.max(text.len() / 2);
             *text = text::truncate_middle(text, half.max(text.len().saturating_sub(excess)));
         } else if self.causes.pop().is_some() {
@@ -319,7 +319,7 @@ impl Body {
         }
     }
 
-    /// The longest text of this error and of all its causes.
+    /// Returns the longest text of this error and all its causes.
     fn longest_text(&mut self) -> &mut String {
         let causes = self.causes.iter_mut().map(Body::longest_text);
         causes.fold(&mut self.text, |longest, text| if text.len() > longest.len() { text } else { longest })
@@ -333,13 +333,13 @@ impl<E: std::error::Error> From<E> for Error {
 }
 
 impl Error {
-    /// The error of a body that failed with `error`: its text and those of its causes, as far as they would travel.
+    /// Makes the error of a body that failed with `error`, with its text and those of its causes.
     pub(crate) fn of_chain(error: &dyn std::error::Error) -> Self {
         let mut text = BoundedText::new(ERROR_TEXT_BYTES_MAX);
         let mut causes = std::iter::successors(Some(error), |error| error.source());
         for (number, cause) in causes.by_ref().take(CAUSES_MAX).enumerate() {
             let colon = if number > 0 { ": " } else { "" };
-            // A `Display` that fails has written what it could.
+            // A `Display` that fails has written as much as it could.
             let _ = write!(text, "{colon}{cause}");
         }
         if causes.next().is_some() {
@@ -367,8 +367,8 @@ impl<'de> Deserialize<'de> for Error {
     }
 }
 
-/// The errors, each once: a list among them that says no place of its own gives its causes, and a death that one of
-/// those has met is not told again.
+/// Flattens the errors: the causes of a nested list without a place of its own take its place, and a death that one of
+/// them already reports is not repeated.
 fn flattened(errors: Vec<Error>, mut uncounted: u64) -> (Vec<Error>, u64) {
     let is_bare = |error: &Error| error.0.place.is_none() && error.0.site.is_none();
     let is_list = |error: &Error| error.0.kind == ErrorKind::Several && is_bare(error);
@@ -387,7 +387,7 @@ fn flattened(errors: Vec<Error>, mut uncounted: u64) -> (Vec<Error>, u64) {
     (all, uncounted)
 }
 
-/// Description of an error and where its task was started, without the place.
+/// Formats an error and its site, without the place.
 struct BodyText<'a>(&'a Body);
 
 impl fmt::Display for BodyText<'_> {
@@ -420,7 +420,7 @@ impl fmt::Display for BodyText<'_> {
     }
 }
 
-/// The causes in groups that differ in their places only, in the order of the first of each.
+/// Groups causes that differ only in their places, in the order of the first of each group.
 fn group_similar(causes: &[Body]) -> Vec<Vec<&Body>> {
     let mut group_of = HashMap::new();
     let mut groups: Vec<Vec<&Body>> = Vec::new();
@@ -434,7 +434,7 @@ fn group_similar(causes: &[Body]) -> Vec<Vec<&Body>> {
     groups
 }
 
-/// One line for errors that differ in their places only.
+/// Writes one line for errors that differ only in their places.
 fn write_similar(f: &mut fmt::Formatter<'_>, similar: &[&Body]) -> fmt::Result {
     let places: OrderedSet<u32> =
         similar.iter().filter_map(|cause| cause.place).map(|place| place.0).collect();
@@ -449,7 +449,7 @@ fn write_similar(f: &mut fmt::Formatter<'_>, similar: &[&Body]) -> fmt::Result {
     write!(f, "\n  {words}{colon}{}", BodyText(similar[0]))
 }
 
-/// Places by name: `place 3`, `62 places (0, 2, 4-63)`.
+/// Names places: `place 3`, `62 places (0, 2, 4-63)`.
 pub(crate) fn named(places: &OrderedSet<u32>) -> String {
     match (places.len(), places.first()) {
         (1, Some(place)) => PlaceId(place).to_string(),
@@ -457,10 +457,10 @@ pub(crate) fn named(places: &OrderedSet<u32>) -> String {
     }
 }
 
-/// Ranges of places that are named one by one, at most.
+/// Largest number of ranges of places that are listed.
 const RANGES_MAX: usize = 64;
 
-/// Numbers as ranges: `0, 2, 4-63`.
+/// Formats numbers as ranges: `0, 2, 4-63`.
 fn ranges(numbers: &OrderedSet<u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for number in numbers.iter() {

@@ -1,11 +1,11 @@
-//! Panics of the program's code, caught: what is said of them, at which line they were, and which are no faults.
+//! Caught panics of the program's code: their texts, their lines, and which of them are no faults.
 //!
-//! The line is known to the panic hook only, and wanted where the payload is caught. The hook notes it and calls
-//! the one that was there before, so what is printed stays as it was; only of a `println!` whose reader has gone
-//! away nothing is said. A program may set a hook of its own: ours is put before it again when the main task has
-//! run for the first time, and when a panic came without a note. Hooks are of the whole process, and none is set while
-//! this looks at the one that was: it looks only while no other run goes on in the process, so that no panic of that
-//! run falls into the gap. Invariant: a note is of this thread, and is taken by whoever catches the panic.
+//! Only the panic hook knows the line, and it is needed where the payload is caught. Our hook records it and calls the
+//! previous one, so the output stays the same; only a `println!` whose reader is gone prints nothing. A program may set
+//! its own hook: ours is put before it again after the first turn of the main task, and when a panic came without a
+//! record. Hooks belong to the whole process, and none is set while this code inspects the present one; so it inspects
+//! only while no other run goes on in the process, lest a panic of that run fall into the gap. Invariant: a record
+//! belongs to its thread, and whoever catches the panic takes it.
 
 use crate::error::entered::entered;
 use crate::error::{Error, ErrorKind};
@@ -29,11 +29,11 @@ thread_local! {
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// State of the panic hook in this process.
+/// State of the panic hook of this process.
 struct PanicHook {
-    /// The address of our hook while it is set, 0 before: one that another hook calls is not set.
+    /// The address of our hook while it is set, 0 before. A hook that another one calls does not count as set.
     address: usize,
-    /// The runs that go on, see [`WatchedRun`].
+    /// Number of runs in progress, see [`WatchedRun`].
     runs: usize,
 }
 
@@ -53,7 +53,7 @@ impl PanicHook {
 
     /// Puts our hook before the one that is set, unless that is ours.
     ///
-    /// A panic of another thread meanwhile is printed by the standard library's hook, and its line is not noted.
+    /// If another thread panics meanwhile, the standard library's hook prints it, and its line is not recorded.
     fn set(&mut self) {
         if std::thread::panicking() {
             return; // hooks cannot be changed in a destructor that runs because of a panic
@@ -77,7 +77,7 @@ impl PanicHook {
     }
 }
 
-/// A run of this process, from before its main task starts: lines of its panics are noted.
+/// A run of this process, from before its main task starts: the lines of its panics are recorded.
 #[derive(Debug)]
 pub(crate) struct WatchedRun(());
 
@@ -96,13 +96,13 @@ impl Drop for WatchedRun {
     }
 }
 
-/// Notes the lines of panics again after the program may have set a hook of its own.
+/// Puts our hook back after the program may have set its own.
 pub(crate) fn watch() {
     lock().reinstall_if_replaced();
 }
 
-/// As [`watch`], once a process: for a place that serves, beside which others may run already. In the process of the
-/// first place that one looks before a task of the program can come to any other.
+/// As [`watch`], once for each process: for a place that serves while other places may already run. In the process of
+/// the first place, that one checks before a task of the program can reach another place.
 pub(crate) fn watch_once() {
     let mut hook = lock();
     if hook.address == 0 {
@@ -115,17 +115,17 @@ fn address(hook: &Hook) -> usize {
     ptr::from_ref(&**hook).cast::<()>() as usize
 }
 
-/// Runs code of the program in the middle of an operation of the runtime, which goes on if it panics.
+/// Runs code of the program within an operation of the runtime, which goes on if it panics.
 ///
 /// # Errors
-/// The description of the panic, see [`describe`].
+/// The description of the panic; see [`describe`].
 #[inline]
 pub(crate) fn catch_panic_text<R>(code: impl FnOnce() -> R) -> Result<R, Box<str>> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| describe(payload).into())
 }
 
-/// Drops a value of the program in the middle of an operation of the runtime, which goes on if that panics: nobody
-/// waits for the drop, so the panic is a line on standard error.
+/// Drops a value of the program within an operation of the runtime, which goes on if that panics: nothing waits for the
+/// drop, so the panic is reported on standard error.
 pub fn drop_caught<T>(value: T) {
     if const { !needs_drop::<T>() } {
         return;
@@ -138,7 +138,7 @@ pub fn drop_caught<T>(value: T) {
 #[cold]
 fn report_failed_drop(payload: Box<dyn Any + Send>) {
     let error = Error::panicked(payload);
-    // As of a detached task: nobody reads what the destructor prints, which is no fault.
+    // As for a detached task: output of the destructor that nobody reads is no fault.
     if *error.kind() != ErrorKind::OutputClosed {
         let here = entered();
         let error = here.into_iter().fold(error, |error, here| error.at(here, None));
@@ -146,9 +146,10 @@ fn report_failed_drop(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// The line and the text of the panic whose payload was caught last on this thread.
+/// Returns the line and the text of the panic whose payload was caught last on this thread.
 ///
-/// The line is not known if a hook of the program kept it from us, as it does until the first panic is caught here.
+/// The line is unknown if a hook of the program kept it from ours, which is possible until the first panic is caught
+/// here.
 pub(crate) fn describe(payload: Box<dyn Any + Send>) -> String {
     let site = LAST.take().unwrap_or_else(|| {
         lock().set();
@@ -159,8 +160,8 @@ pub(crate) fn describe(payload: Box<dyn Any + Send>) -> String {
     described
 }
 
-/// Drops the payload of a panic, which is a value of the program. If that panics, its own payload is leaked: to drop
-/// that may panic again, for ever.
+/// Drops the payload of a panic, which is a value of the program. If that panics, its own payload is leaked: dropping
+/// it might panic again, for ever.
 pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(second);
@@ -168,12 +169,12 @@ pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// Returns the message of a panic, if it is text.
+/// Returns the message of a panic if it is text.
 fn text(payload: &(dyn Any + Send)) -> Option<&str> {
     payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str))
 }
 
-/// Returns `true` if a `println!` has panicked because nobody reads standard output any more.
+/// Returns `true` if a `println!` panicked because standard output has no reader any more.
 pub(crate) fn is_closed_output(payload: &(dyn Any + Send)) -> bool {
     let cause = text(payload).and_then(|text| text.strip_prefix(PRINT_FAILED));
     cause.is_some_and(|cause| cause.ends_with(CLOSED_PIPE))

@@ -1,4 +1,4 @@
-//! Errors as they are said, collected, cut to fit a message, and read back.
+//! Errors: their display, collection, truncation to a message, and decoding.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn errors_of_a_finish_within_another_are_told_once() {
     );
 }
 
-/// The error that arrives, and the length of its wire form.
+/// Returns the error that arrives, and the length of its wire form.
 fn sent(error: &Error) -> (Error, usize) {
     let wire = error.to_wire(ERROR_BYTES_MAX);
     (Error::from_wire(&wire), wire.len())
@@ -74,7 +74,7 @@ fn a_long_error_keeps_where_it_happened_and_what_fits_of_its_text() {
     }
 }
 
-/// Error with a chain of this many causes, the last of which is the root; or one that is its own cause.
+/// An error with a chain of this many causes, the last of which is the root; or one that is its own cause.
 #[derive(Debug)]
 struct Chained(usize, Option<Box<Chained>>);
 
@@ -101,7 +101,7 @@ fn of_a_long_chain_the_first_and_the_innermost_causes_are_kept() {
     assert!(error.text().ends_with(": cause 1: cause 0") && error.text().contains(" left out "), "{error}");
     assert!(error.text().len() <= ERROR_TEXT_BYTES_MAX);
     assert_eq!(sent(&error).0.to_string(), error.to_string());
-    // To drop the chain would take a stack that is as deep as it is long.
+    // Dropping the chain would take a stack as deep as it is long.
     std::mem::forget(chain);
 }
 

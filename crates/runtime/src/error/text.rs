@@ -1,18 +1,18 @@
 //! Texts of errors, cut to a number of bytes: the beginning and the end, with a mark between them.
 //!
-//! The end of a text is as dear as its beginning: there stands the cause of all other causes. Invariant: what is not
-//! kept is not copied, so a text of any length costs its writer's time and no memory.
+//! The end of a text matters as much as its beginning: it names the root cause. Invariant: what is not kept is not
+//! copied, so a text of any length costs its writer time and no memory.
 
 use std::fmt;
 
-/// A text that is written piece by piece, and kept as far as it may be long.
+/// A text that is written piece by piece and kept up to a bounded length.
 pub(super) struct BoundedText {
     len_max: usize,
     /// The beginning, at most `len_max` bytes.
     head: String,
-    /// The end of what came after that, at most twice `len_max` bytes.
+    /// The end of the rest, at most twice `len_max` bytes.
     tail: String,
-    /// Bytes between the two.
+    /// Number of bytes between the two.
     left_out: usize,
 }
 
@@ -21,7 +21,7 @@ impl BoundedText {
         BoundedText { len_max, head: String::new(), tail: String::new(), left_out: 0 }
     }
 
-    /// The text, at most `len_max` bytes.
+    /// Returns the text, at most `len_max` bytes.
     pub(super) fn into_string(self) -> String {
         match self.left_out {
             0 => truncate_middle(&(self.head + &self.tail), self.len_max),
@@ -52,7 +52,7 @@ impl fmt::Write for BoundedText {
     }
 }
 
-/// The text, cut in its middle to at most `len_max` bytes. One that was cut before has one mark, which counts all.
+/// Returns the text, cut in its middle to at most `len_max` bytes. One that was cut before has one mark, for both cuts.
 pub(super) fn truncate_middle(text: &str, len_max: usize) -> String {
     if text.len() <= len_max {
         return text.to_owned();
@@ -72,32 +72,32 @@ fn mark(bytes: usize) -> String {
 const MARK_BEGIN: &str = " … ";
 const MARK_END: &str = " bytes left out … ";
 
-/// The text before the mark, what the mark counts, and the text after it.
+/// Returns the text before the mark, the number in the mark, and the text after it.
 fn split_at_mark(text: &str) -> Option<(&str, usize, &str)> {
     let (before, tail) = text.rsplit_once(MARK_END)?;
     let (head, bytes) = before.rsplit_once(MARK_BEGIN)?;
     Some((head, bytes.parse().ok()?, tail))
 }
 
-/// The beginning of `head` and the end of `tail`, between which `left_out` bytes are left out already: at most
-/// `len_max` bytes, if a mark is no longer than that.
+/// Joins the beginning of `head` and the end of `tail`, between which `left_out` bytes are already missing, to at most
+/// `len_max` bytes, if a mark fits into that.
 fn joined(head: &str, tail: &str, left_out: usize, len_max: usize) -> String {
     let all = head.len().saturating_add(left_out).saturating_add(tail.len());
     let room = len_max.saturating_sub(mark(all).len());
-    // Half each, and what one does not need for the other.
+    // Half for each; what one does not need goes to the other.
     let head_len = room - tail.len().min(room / 2);
     let head = &head[..boundary_before(head, head_len)];
     let tail = &tail[boundary_after(tail, tail.len().saturating_sub(room - head.len()))..];
     format!("{head}{}{tail}", mark(all - head.len() - tail.len()))
 }
 
-/// The last end of a character that is not after `index`.
+/// Returns the last character boundary at or before `index`.
 pub(super) fn boundary_before(text: &str, index: usize) -> usize {
     let last = index.min(text.len());
     (0..=last).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0)
 }
 
-/// The first beginning of a character that is not before `index`.
+/// Returns the first character boundary at or after `index`.
 fn boundary_after(text: &str, index: usize) -> usize {
     (index..text.len()).find(|&start| text.is_char_boundary(start)).unwrap_or(text.len())
 }

@@ -17,15 +17,15 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Result with which the body of a finish may end: nothing, or a `Result`.
+/// Result that the body of a finish may end with: nothing, or a `Result`.
 #[diagnostic::on_unimplemented(
     message = "the body of a finish ends with `()` or a `Result`, not with `{Self}`",
     note = "to bring a value out of it, end the body with `Ok::<_, isles::Error>(value)`"
 )]
 pub trait Outcome {
-    /// Value of the finish if all went well.
+    /// Value of the finish if it succeeds.
     type Value;
-    /// The outcome as a result.
+    /// Returns the outcome as a result.
     fn into_outcome(self) -> Result<Self::Value>;
 }
 
@@ -45,15 +45,15 @@ impl<T, E: Into<BodyError>> Outcome for std::result::Result<T, E> {
 
 /// Runs `body` and waits until every task started inside, at any place, directly or not, has ended.
 ///
-/// A finish nests. Costs no message if all tasks stayed here, one round trip for one remote task, and a number of
-/// control messages proportional to the places reached otherwise.
+/// Finishes nest. Costs no message if all tasks stay here, one round trip for one remote task, and otherwise a number
+/// of control messages proportional to the number of places reached.
 ///
 /// # Errors
-/// The failures of the body and of the tasks: one error comes back as itself, several as a list
-/// ([`ErrorKind::Several`](crate::ErrorKind::Several)) with the place of each. A place that died with tasks
-/// of this finish is one of them ([`ErrorKind::DeadPlace`](crate::ErrorKind::DeadPlace)), also if all that was
-/// under way there was the body of an `at!` whose caller has taken the error: what that body had started is lost,
-/// or lives elsewhere, and nobody can know. To go on without the place, give the call a finish of its own.
+/// The failures of the body and of the tasks: a single error is returned as it is, several as a list
+/// ([`ErrorKind::Several`](crate::ErrorKind::Several)) with the place of each. A place that died with tasks of this
+/// finish is one of them ([`ErrorKind::DeadPlace`](crate::ErrorKind::DeadPlace)), even if only the body of an `at!` ran
+/// there and its caller has handled the error: what that body had started is lost, or lives elsewhere, and no place can
+/// know. To go on without the place, give the call its own finish.
 #[track_caller]
 pub fn finish<F>(body: F) -> Finish<F>
 where
@@ -63,7 +63,7 @@ where
     finish_at(Some(Location::caller()), body)
 }
 
-/// As [`finish`], with the line of the program where it stands; `None`: the whole run.
+/// As [`finish`], with its line in the program; `None` for the whole run.
 pub(crate) fn finish_at<F>(site: Option<&'static Location<'static>>, body: F) -> Finish<F>
 where
     F: Future,
@@ -73,22 +73,22 @@ where
     Finish { body: Some(body), key, site, deadline: None, opened: None, result: None, span }
 }
 
-/// The key of a finish while it is open, and where it is.
+/// The key of a finish while it is open, and its place.
 type OpenKey = Rc<Cell<Option<(Key, Attachment)>>>;
 
-/// The wait of one [`finish`]. Dropped before it is over, it cancels its tasks.
+/// The wait of one [`finish`]. Dropping it early cancels its tasks.
 #[must_use = "a finish starts nothing and waits for nothing until it is awaited"]
 pub struct Finish<F: Future>
 where
     F::Output: Outcome,
 {
     body: Option<F>,
-    /// The key while the finish is open here; shared with its cancellers.
+    /// The key while the finish is open; shared with its cancellers.
     key: OpenKey,
-    /// Location at which the program called it; `None`: it is the whole run.
+    /// Location of the call in the program; `None` for the whole run.
     site: Option<&'static Location<'static>>,
     deadline: Option<Duration>,
-    /// Time at which it was opened, by the clock of a modelled core.
+    /// Time of its opening, by the clock of a modelled core.
     opened: Option<Duration>,
     /// Result of the body.
     result: Option<Result<<F::Output as Outcome>::Value>>,
@@ -101,7 +101,7 @@ pub struct Canceller(OpenKey);
 
 impl Canceller {
     /// Drops the tasks of the finish, at all places, each at its next `await`; the finish then ends with
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). Does nothing if it is not under way.
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). Does nothing unless the finish is in progress.
     pub fn cancel(&self, reason: &str) {
         if let Some((key, attachment)) = self.0.get() {
             attachment.try_with(|local| local.finishes.cancel(local, key, Reason::Requested(reason.into())));
@@ -109,8 +109,8 @@ impl Canceller {
     }
 }
 
-/// Cancels the finish that counts the calling task: its tasks are dropped, each at its next `await`, at all places.
-/// The calling task goes on until its own next `await`.
+/// Cancels the finish that counts the calling task: drops its tasks at all places, each at its next `await`. The
+/// calling task goes on until its own next `await`.
 #[track_caller]
 pub fn cancel(reason: &str) {
     Local::with(|local| {
@@ -124,14 +124,14 @@ impl<F: Future> Finish<F>
 where
     F::Output: Outcome,
 {
-    /// Cancels the tasks that are not over `limit` after the finish has started; it then ends with
+    /// Cancels the tasks that have not ended `limit` after the finish has started; it then ends with
     /// [`ErrorKind::DeadlinePassed`](crate::ErrorKind::DeadlinePassed).
     pub fn deadline(mut self, limit: Duration) -> Self {
         self.deadline = Some(limit);
         self
     }
 
-    /// A handle that cancels this finish.
+    /// Returns a handle that cancels this finish.
     pub fn canceller(&self) -> Canceller {
         Canceller(Rc::clone(&self.key))
     }
@@ -194,7 +194,7 @@ where
         let Some(released) = Local::with(|local| local.finishes.poll(local, key, context.waker())) else {
             return Poll::Pending;
         };
-        // Tasks of the same place may all run in one turn, in which no time of a modelled core passes.
+        // Tasks of one place may all run in one turn, during which a modelled core's clock does not move.
         if is_first || this.opened.is_some() && this.opened == Local::with(modelled_time) {
             coop::spend_budget(coop::OPERATION);
         }
@@ -206,17 +206,17 @@ where
     }
 }
 
-/// The time of a place whose clock is that of a modelled core.
+/// Returns the time of a place whose clock is that of a modelled core.
 fn modelled_time(local: &Local) -> Option<Duration> {
     matches!(local.clock(), Clock::Modelled(_)).then(|| local.clock().now())
 }
 
-/// The error of a body that was dropped because its finish was cancelled; the finish's own outcome says why.
+/// Returns the error of a body that was dropped because its finish was cancelled; the finish's own outcome says why.
 fn dropped() -> Error {
     Error::new(ErrorKind::Cancelled, "")
 }
 
-/// One result from that of the body and that of the tasks.
+/// Joins the result of the body and that of the tasks.
 fn join<V>(body: Result<V>, tasks: Result<()>) -> Result<V> {
     match (body, tasks) {
         (body, Ok(())) => body,
@@ -225,7 +225,7 @@ fn join<V>(body: Result<V>, tasks: Result<()>) -> Result<V> {
             drop(body);
             Err(tasks)
         }
-        // The body took the death as an error of a call; the finish has nothing to add.
+        // The body has got the death as the error of a call; the finish has nothing to add.
         (Err(body), Err(tasks)) if tasks.is_death() && body.kind() == tasks.kind() => Err(body),
         (Err(body), Err(tasks)) => Err(body.merged_with(tasks)),
     }
@@ -263,7 +263,7 @@ where
     }
 }
 
-/// Abandons a finish when its body is dropped, also if that panics.
+/// Abandons a finish when its body is dropped, even if that panics.
 struct AbandonGuard {
     key: Key,
     attachment: Attachment,
@@ -276,7 +276,8 @@ impl Drop for AbandonGuard {
     }
 }
 
-/// Cancels the tasks of a finish whose waiter is gone; the task around it counts as live until they are over.
+/// Cancels the tasks of a finish that nothing waits for any more; the enclosing task counts as live until they have
+/// ended.
 fn abandon(local: &Local, key: Key, running: bool) {
     if local.finishes.forget(local, key) {
         return;

@@ -1,6 +1,6 @@
 //! `finish`: waits until everything started inside, at any place, has ended.
 //!
-//! The protocol is `isles_protocol::finish`, a pure machine; this module carries its messages, wakes who waits, and
+//! The protocol is `isles_protocol::finish`, a pure machine; this module carries its messages, wakes waiting tasks, and
 //! turns its outcome into a result. See `docs/design/finish.md`.
 
 mod future;
@@ -22,9 +22,9 @@ use isles_protocol::finish::{Control, Fault, FinishId, Key, Payload, Reason};
 use std::panic::Location;
 
 impl Local {
-    /// The key of the finish that counts what is started in `scope`; none if it is detached.
+    /// Returns the key of the finish that counts what is started in `scope`; `None` if it is detached.
     ///
-    /// The body of an `at!` from another place is counted from then on.
+    /// From then on the body of an `at!` from another place is counted.
     #[inline]
     pub fn counting_key(&self, scope: Scope) -> Option<Key> {
         match scope.kind() {
@@ -46,7 +46,7 @@ impl Local {
         Some(key)
     }
 
-    /// Returns the key of the finish of `scope`, for what need not be counted yet; `None` if it is detached.
+    /// Returns the key of the finish of `scope` without counting anything; `None` if it is detached.
     #[inline]
     pub(crate) fn visiting_key(&self, scope: Scope) -> Option<Key> {
         match scope.kind() {
@@ -56,7 +56,7 @@ impl Local {
         }
     }
 
-    /// Makes the body of an `at!` known to its finish here.
+    /// Registers the body of an `at!` with its finish here.
     fn visit(&self, index: u32) -> Option<Key> {
         let mut borrowed = self.calls.borrowed.borrow_mut();
         let entry = borrowed.get_mut(index as usize)?;
@@ -67,14 +67,14 @@ impl Local {
     }
 }
 
-/// An error as the protocol carries it: bytes of ours, and the place in case that nobody can read them.
+/// Converts an error for the protocol: our bytes, and the place in case that nothing can read them.
 pub(crate) fn fault_of(local: &Local, error: &Error) -> Fault {
     let place = error.place().unwrap_or(local.here());
     let payload = Payload::try_from(error.to_wire(ERROR_BYTES_MAX));
     Fault::Failed { place, payload: payload.expect("the wire form of an error keeps to its bound") }
 }
 
-/// An error back from the protocol, in the finish that the program called at `site`.
+/// Converts an error back from the protocol, in the finish that the program called at `site`.
 fn error_of(fault: Fault, site: Option<&Location<'_>>) -> Error {
     match fault {
         Fault::Failed { place, payload } => Error::from_wire(payload.as_bytes()).at(place, None),
@@ -102,12 +102,12 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
     local.finishes.place_died(local, place);
 }
 
-/// Finish that counts what a task starts; see [`ScopeKind`].
-// One word, as `Key` is: every message hands it on through memory.
+/// Finish that counts the tasks that a task starts; see [`ScopeKind`].
+// One word, as `Key` is: every message passes it through memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope(u64);
 
-/// The upper half of a scope of each kind but that of a key.
+/// Upper half of a scope that is not a key, for each kind.
 const REMOTE: u64 = (u32::MAX - 1) as u64;
 const DETACHED: u64 = u32::MAX as u64;
 
@@ -127,7 +127,7 @@ impl Scope {
         Scope(REMOTE << 32 | u64::from(index))
     }
 
-    /// Returns which tasks are counted where.
+    /// Returns the kind of the scope.
     #[inline]
     pub fn kind(self) -> ScopeKind {
         match self.0 >> 32 {
@@ -141,10 +141,10 @@ impl Scope {
 /// The kinds of scopes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScopeKind {
-    /// The finish behind this key; the task itself is one of its live tasks.
+    /// The finish with this key; the task itself is one of its live tasks.
     Counted(Key),
-    /// The body of an `at!`: the caller's task is counted, and this body only once it starts something. The
-    /// number is its entry in the place's table of `RemoteScope` scopes.
+    /// The body of an `at!`: the finish counts the caller's task, and this body only once it starts something. The
+    /// number is its entry in the place's table of `RemoteScope`s.
     Remote(u32),
     /// No finish: the task was started with `spawn_detached`.
     Detached,
@@ -156,12 +156,12 @@ pub(crate) struct RemoteScope {
     pub(crate) finish: FinishId,
     /// The caller's place.
     pub(crate) caller: PlaceId,
-    /// The key here, once the body has started or asked something under the finish.
+    /// The key here, once the body has started or called something under the finish.
     pub(crate) key: Option<Key>,
-    /// True if the finish counts the body; then the answer says so.
+    /// True if the finish counts the body; the answer then says so.
     pub(crate) counted: bool,
-    /// The caller's name of the call.
+    /// The caller's id of the call.
     pub(crate) call: CallId,
-    /// True if the caller has gone: the body is to be dropped.
+    /// True if the caller is gone: the body must be dropped.
     pub(crate) abandoned: bool,
 }

@@ -1,14 +1,13 @@
-//! Outputs of a protocol machine, carried out in its order.
+//! Outputs of a protocol machine, carried out in order.
 //!
-//! To send may wait for room, and to wait delivers messages, which feed the machine again. What it says then comes
-//! after what it has said already: the machines of finishes and of phasers rely on the order of their messages. So
-//! outputs stand in one queue, and whoever put the first one there carries all of them out. It knows nothing of the
-//! machines.
+//! A send may wait for room, and waiting delivers messages, which feed the machine again. Its new outputs must follow
+//! those it made before: the machines of finishes and of phasers rely on the order of their messages. So outputs go
+//! through one queue, and the caller that added the first carries all of them out. It knows nothing about the machines.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// The outputs of one machine that are not carried out.
+/// The outputs of one machine that are not carried out yet.
 pub struct OutputQueue<O> {
     waiting: RefCell<VecDeque<O>>,
     /// True while the outputs are being carried out.
@@ -21,7 +20,7 @@ impl<O> Default for OutputQueue<O> {
     }
 }
 
-/// Somebody carries out; ends also if that unwinds.
+/// Marks that a caller carries outputs out; ends even if that unwinds.
 struct ProcessingGuard<'a>(&'a Cell<bool>);
 
 impl Drop for ProcessingGuard<'_> {
@@ -31,8 +30,8 @@ impl Drop for ProcessingGuard<'_> {
 }
 
 impl<O> OutputQueue<O> {
-    /// Carries out `outputs` with `execute`, after what waits; or leaves them to the caller who does so already.
-    /// Takes all of them.
+    /// Carries out `outputs` with `execute`, after those that wait, or leaves them to a caller that does so already.
+    /// Empties `outputs`.
     pub fn process(&self, outputs: &mut Vec<O>, mut execute: impl FnMut(O)) {
         if outputs.is_empty() {
             return;
@@ -41,7 +40,7 @@ impl<O> OutputQueue<O> {
             return self.waiting.borrow_mut().extend(outputs.drain(..));
         }
         let _guard = ProcessingGuard(&self.is_processing);
-        // A single one, as mostly, need not stand in a queue that is empty.
+        // A single output, the usual case, need not go through an empty queue.
         let is_single = outputs.len() == 1 && self.waiting.borrow().is_empty();
         match outputs.pop_if(|_| is_single) {
             Some(output) => execute(output),

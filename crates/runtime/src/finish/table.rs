@@ -1,4 +1,4 @@
-//! The finishes of one place: the protocol's machine, and who waits for each.
+//! The finishes of one place: the protocol's machine, and the tasks that wait.
 
 use super::error_of;
 use crate::error::Error;
@@ -21,37 +21,37 @@ use std::panic::Location;
 use std::task::Waker;
 use std::time::Duration;
 
-/// The finish of a place, and what waits for them.
+/// The finishes of a place, and the tasks that wait for them.
 pub(crate) struct FinishTable {
     machine: RefCell<Finishes>,
     outputs: OutputQueue<Output>,
-    /// The finishes opened here and not released, with who waits.
+    /// The finishes opened here and not released, with their waiting tasks.
     open: RefCell<OrderedMap<Key, Open>>,
-    /// True if any finish was ever cancelled here; else the worker need not ask.
+    /// True once any finish was cancelled here; until then the worker need not check.
     any_cancelled: Cell<bool>,
     /// Number of finishes of each kind that were released here.
     kinds: [Cell<u64>; FinishKind::ALL.len()],
     /// Control messages sent from here.
     controls_sent: Cell<u64>,
-    /// The machine holds questions back until the place rests.
+    /// True while the machine holds questions back until the place rests.
     holds_back: Cell<bool>,
     /// Time since which nothing happens here, if questions are held back.
     idle_since: Cell<Option<Duration>>,
-    /// Steps in which something happened, since questions are held back.
+    /// Number of busy steps since questions are held back.
     busy_steps: Cell<u32>,
 }
 
 struct Open {
-    /// Location at which the program called `finish`; `None`: it is the whole run.
+    /// Location of `finish` in the program; `None` for the whole run.
     site: Option<&'static Location<'static>>,
-    /// The finish around it, if the run is observed and it has one.
+    /// The enclosing finish, if the run is observed and there is one.
     parent: Option<FinishId>,
     waker: Option<Waker>,
     outcome: Option<Outcome>,
     deadline: Option<TimerId>,
     deadline_passed: bool,
-    /// Scope in which a task held its place, if nobody waits any more: the finish is forgotten when it is released, and
-    /// that task ended.
+    /// Scope of the task that held its place, if nothing waits any more: on its release the finish is removed and that
+    /// task ended.
     held: Option<Scope>,
 }
 
@@ -70,8 +70,8 @@ impl FinishTable {
         }
     }
 
-    /// Opens a finish here, which the program called at `site`, inside of `parent` if that is known; its body counts
-    /// as one live task.
+    /// Opens a finish here, which the program called at `site`, inside `parent` if that is known; its body counts as
+    /// one live task.
     pub(super) fn open(&self, site: Option<&'static Location<'static>>, parent: Option<FinishId>) -> Key {
         let key = self.machine.borrow_mut().open();
         let (waker, outcome, deadline, held) = (None, None, None, None);
@@ -80,7 +80,7 @@ impl FinishTable {
         key
     }
 
-    /// One more task here.
+    /// Counts one more task here.
     #[inline]
     pub(crate) fn begin(&self, key: Key) {
         self.machine.borrow_mut().begin(key);
@@ -100,27 +100,27 @@ impl FinishTable {
         self.drive(local, |machine, outputs| machine.end(key, fault, outputs));
     }
 
-    /// Counts one task that is about to leave for `to`, even if it cannot be sent, see [`FinishTable::undo_depart`].
+    /// Counts one task that is about to leave for `to`; if it cannot be sent, call [`FinishTable::undo_depart`].
     #[inline]
     pub(crate) fn depart(&self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
         self.machine.borrow_mut().depart(key, to)
     }
 
-    /// The task that departed could not be sent.
+    /// Undoes [`FinishTable::depart`] for a task that could not be sent.
     pub(crate) fn undo_depart(&self, key: Key, to: PlaceId) {
         self.machine.borrow_mut().undo_depart(key, to);
     }
 
-    /// Counts a call of a task of the finish that is about to be sent to `to`: one more live task here, until it is
+    /// Counts a call of a task of the finish that is about to be sent to `to`: one more live task here until it is
     /// settled.
     pub(crate) fn request(&self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
         self.machine.borrow_mut().request(key, to)
     }
 
-    /// Settles a call that is over; `counted` is whether its body was counted at `to`.
+    /// Settles a call that has ended; `counted` says whether its body was counted at `to`.
     #[inline]
     pub(crate) fn settle(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
-        // Whoever waits for the call is a live task itself, so most calls end here.
+        // The caller that waits is itself a live task, so most calls end here.
         if !counted && self.machine.borrow_mut().end_unless_last(key) {
             return;
         }
@@ -131,12 +131,12 @@ impl FinishTable {
         self.drive(local, |machine, outputs| machine.settle(key, to, counted, outputs));
     }
 
-    /// Begins to act under the finish for the body of a call from `source`; ended like a task.
+    /// Begins to act under the finish for the body of a call from `source`; ends like a task.
     pub(crate) fn visit(&self, finish: FinishId, source: PlaceId) -> Result<Key, TaskRefusal> {
         self.machine.borrow_mut().visit(finish, source)
     }
 
-    /// Counts the body of a call from `source`, which starts something under the finish for the first time.
+    /// Counts the body of a call from `source` that starts something under the finish for the first time.
     pub(crate) fn count_visit(&self, key: Key, source: PlaceId) {
         self.machine.borrow_mut().count_visit(key, source);
     }
@@ -164,7 +164,7 @@ impl FinishTable {
         self.drive(local, |machine, outputs| machine.cancel(key, reason, outputs));
     }
 
-    /// Feeds the machine and carries out what it says.
+    /// Gives the machine an input and carries out its outputs.
     #[inline]
     fn drive(&self, local: &Local, input: impl FnOnce(&mut Finishes, &mut Vec<Output>)) {
         let mut outputs = Vec::new();
@@ -180,9 +180,9 @@ impl FinishTable {
         match output {
             Output::Send { to, control } => {
                 self.controls_sent.set(self.controls_sent.get() + 1);
-                // A place that hears that tasks have ended finds that their handles are gone.
+                // Before other places learn that tasks have ended, the return of their handles is settled.
                 part::settle(local);
-                // A place that died meanwhile is reported to the machine by itself.
+                // If the place died meanwhile, `place_died` tells the machine.
                 let _ =
                     local.send(to, Class::Control, Handler::Finish.id(), |writer| writer.put_serde(&control));
             }
@@ -215,7 +215,7 @@ impl FinishTable {
         }
     }
 
-    /// The result of a finish that was released; else notes who waits.
+    /// Returns the result of a released finish; otherwise stores the waker.
     pub(super) fn poll(&self, local: &Local, key: Key, waker: &Waker) -> Option<Result<(), Error>> {
         let mut open = self.open.borrow_mut();
         let entry = open.get_mut(key)?;
@@ -228,19 +228,19 @@ impl FinishTable {
         if let Some(deadline) = deadline {
             local.timers.give_up(deadline);
         }
-        // They came as the network had it; by place, then as they came from there, each run tells the same.
+        // Sorted by place, then in order of arrival from there, so that each run reports them alike.
         let mut faults = outcome.faults;
         faults.sort_by_key(Fault::place);
         let mut errors: Vec<Error> = faults.into_iter().map(|fault| error_of(fault, site)).collect();
         if let Some(reason) = &outcome.cancelled {
-            // Tasks that hand on what the cancellation did to them add nothing to it.
+            // Tasks that pass the cancellation on as their error add nothing to it.
             errors.retain(|error| !error.is_cancellation());
             errors.insert(0, finish::cancelled(reason, deadline_passed));
         }
         Some(Error::collect(errors, outcome.faults_lost).map_or(Ok(()), Err))
     }
 
-    /// Detaches a finish that nobody waits for any more; `held` is a task's scope that is ended when it is released.
+    /// Detaches a finish that nothing waits for any more; `held` is the scope of a task that ends when it is released.
     pub(super) fn detach(&self, local: &Local, key: Key, held: Scope) {
         if let Some(entry) = self.open.borrow_mut().get_mut(key) {
             entry.held = Some(held);
@@ -250,7 +250,7 @@ impl FinishTable {
         }
     }
 
-    /// Forgets a finish that was released, whose result nobody takes.
+    /// Removes a released finish whose result nothing takes.
     pub(super) fn forget(&self, local: &Local, key: Key) -> bool {
         let mut open = self.open.borrow_mut();
         let released = open.get(key).is_some_and(|entry| entry.outcome.is_some());
@@ -267,19 +267,19 @@ impl FinishTable {
             && matches!(scope.kind(), ScopeKind::Counted(key) if self.machine.borrow().is_cancelled(key))
     }
 
-    /// Cancels `key` when the place's clock shows `due`.
+    /// Cancels `key` when the place's clock reaches `due`.
     pub(super) fn set_deadline(&self, local: &Local, key: Key, due: Duration) {
         if let Some(entry) = self.open.borrow_mut().get_mut(key) {
             entry.deadline = Some(local.timers.set(due, Due::Deadline(key)));
         }
     }
 
-    /// Returns the time at which the place has rested, if nothing happens, and may ask what was held back.
+    /// Returns the time at which the place will have rested, if nothing happens, and may ask the questions held back.
     pub(crate) fn next_deferred_ask(&self) -> Option<Duration> {
         self.idle_since.get().map(|since| since + REST)
     }
 
-    /// Notes that something has happened here.
+    /// Records that something has happened here.
     #[inline]
     pub(crate) fn note_progress(&self, local: &Local) {
         if self.holds_back.get() {
@@ -291,7 +291,7 @@ impl FinishTable {
         }
     }
 
-    /// Notes that nothing has happened here; if that lasts, asks what was held back. Says whether it did.
+    /// Records that nothing has happened here; if that lasts, asks the questions held back. Returns whether it did.
     pub(crate) fn idle(&self, local: &Local) -> bool {
         if !self.holds_back.get() {
             return false;
@@ -351,17 +351,17 @@ impl FinishTable {
         (self.open.borrow().len() as u64, self.kinds.iter().map(Cell::get).sum())
     }
 
-    /// The name of the finish of a task that runs here.
+    /// Returns the id of the finish of a task that runs here.
     pub(crate) fn id(&self, key: Key) -> FinishId {
         self.machine.borrow().id(key)
     }
 
-    /// Returns the number of tasks of the finish that live here, and of requests under way.
+    /// Returns the number of live tasks of the finish here, and of calls in progress.
     pub(crate) fn live(&self, key: Key) -> u64 {
         self.machine.borrow().live(key)
     }
 
-    /// The errors that the finishes here hold, and have not told yet.
+    /// Returns the errors that the finishes here hold and have not reported yet.
     pub(crate) fn failures(&self) -> Vec<Error> {
         self.machine.borrow().faults().map(|fault| error_of(fault.clone(), None)).collect()
     }

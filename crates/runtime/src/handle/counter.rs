@@ -1,4 +1,4 @@
-//! A number that all places count with.
+//! A counter shared by all places.
 
 use crate::call;
 use crate::call::CallFuture;
@@ -17,31 +17,31 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that lives at the place that made it and can be counted with from anywhere.
+/// A number that lives at the place that made it, and that all places can use.
 ///
-/// If places share memory a count is one atomic instruction; elsewhere it is one round trip to the home.
+/// If places share memory, an operation is one atomic instruction; otherwise it is one round trip to the home.
 ///
 /// # Errors
-/// Of every operation: [`DeadPlace`](crate::ErrorKind::DeadPlace), the home is dead;
-/// [`Misused`](crate::ErrorKind::Misused), the handle is one of another run.
+/// Of every operation: [`DeadPlace`](crate::ErrorKind::DeadPlace): the home is dead;
+/// [`Misused`](crate::ErrorKind::Misused): the handle is of another run.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Counter {
     share: PartRef,
-    /// The shared word that holds the number; `None` where memory is not shared, or all words are taken.
+    /// The shared word that holds the number; `None` if memory is not shared, or no word was free.
     word: Option<u32>,
 }
 
 impl Handle for Counter {}
 
-/// The number, at its home.
+/// The number at its home.
 struct CounterCell {
-    /// Used where there is no shared word.
+    /// Used if there is no shared word.
     number: AtomicU64,
     word: Option<u32>,
 }
 
 impl CounterCell {
-    /// An operation of a place that shares no memory with this one, done here: on the word, if others have it mapped.
+    /// Applies the operation of a place that shares no memory with this one: to the word, if others have it mapped.
     fn apply(&self, operation: Operation) -> Option<u64> {
         Local::with(|local| {
             let shared = self.word.and_then(|word| local.shared_word(local.here(), word));
@@ -58,11 +58,11 @@ impl Drop for CounterCell {
     }
 }
 
-/// Integers that a counter gives out: all of Rust's of up to 64 bits, so that a bare literal is one, too.
+/// Integers that a counter returns: all of Rust's of up to 64 bits, so that a bare literal is one, too.
 pub trait CounterNumber: Copy + sealed::Sealed {
-    /// The number as a counter holds it; 0 for a negative one, below which a counter has nothing.
+    /// Returns the number in the counter's type; 0 for a negative one, as no count is below 0.
     fn to_count(self) -> u64;
-    /// The number back; it is below one of this type.
+    /// Returns the count in this type, which has room for it.
     fn of_count(count: u64) -> Self;
 }
 
@@ -89,13 +89,13 @@ counter_numbers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 #[derive(Clone, Copy, Serialize, Deserialize)]
 enum Operation {
     Add(u64),
-    /// Takes at most the second number below the first, or those that are left.
+    /// Takes up to the second number of counts below the first, or those that are left.
     TakeBelow(u64, u64),
     Set(u64),
 }
 
 impl Operation {
-    /// Does it; the number before, if it was done.
+    /// Applies the operation; returns the previous number if it was applied.
     fn apply(self, number: &AtomicU64) -> Option<u64> {
         match self {
             // PAIR counter: publish, observe
@@ -118,11 +118,11 @@ impl Default for Counter {
 }
 
 impl Counter {
-    /// A counter at zero whose home is here.
+    /// Makes a counter at zero whose home is here.
     pub fn new() -> Self {
         let word = Local::with(|local| {
             let word = local.words.borrow_mut().take(local.endpoint().shared_memory()?.words())?;
-            // A word given back holds an old number.
+            // A reused word holds an old number.
             local.shared_word(local.here(), word)?.store(0, Ordering::Release); // PAIR counter: publish
             Some(word)
         });
@@ -130,7 +130,7 @@ impl Counter {
         Counter { share: PartRef::make(Rc::new(cell), None), word }
     }
 
-    /// The place where the number lives.
+    /// Returns the place of the number.
     pub fn home(&self) -> Place {
         Place::of(self.share.id().home)
     }
@@ -155,9 +155,9 @@ impl Counter {
         async { Ok(done.await?.map(N::of_count)) }
     }
 
-    /// Takes the next `most` numbers below `limit`, or those that are left, each number once over all places; none when
-    /// they are used up. Asks the home before it returns, if it must, so the caller can do something else until the
-    /// answer is there.
+    /// Takes the next `most` numbers below `limit`, or those that are left, each number once over all places; empty
+    /// when they are used up. If a message is needed, sends it before it returns, so the caller can do something else
+    /// until the answer arrives.
     ///
     /// # Errors
     /// As [`Counter`] says.
@@ -183,7 +183,7 @@ impl Counter {
         })
     }
 
-    /// Adds `count`; returns the number before. Wraps around at 2⁶⁴.
+    /// Adds `count`; returns the previous number. Wraps around at 2⁶⁴.
     ///
     /// # Errors
     /// As [`Counter`] says.
@@ -193,7 +193,7 @@ impl Counter {
         async { Ok(done.await?.unwrap_or_default()) }
     }
 
-    /// The number now.
+    /// Returns the number.
     ///
     /// # Errors
     /// As [`Counter`] says.
@@ -202,7 +202,7 @@ impl Counter {
         self.add(0)
     }
 
-    /// Sets the number; returns the one before.
+    /// Sets the number; returns the previous one.
     ///
     /// # Errors
     /// As [`Counter`] says.
@@ -224,7 +224,7 @@ impl Counter {
         }
     }
 
-    /// Returns the result of the operation if it needs no message.
+    /// Applies the operation if it needs no message.
     fn done_here(&self, operation: Operation) -> Option<Result<Option<u64>>> {
         match self.share.attachment().with(|local| local.is_dead(self.share.id().home)) {
             Err(foreign) => Some(Err(foreign)),
@@ -233,7 +233,7 @@ impl Counter {
         }
     }
 
-    /// Asks the home, before it returns.
+    /// Sends the operation to the home before it returns.
     fn ask(&self, operation: Operation) -> CallFuture {
         let wanted = (self.share.clone(), operation);
         let captures = (SerdeCapture(&wanted), ());
@@ -245,7 +245,7 @@ impl Counter {
         call::ask(InternalSite, self.home(), captures, body)
     }
 
-    /// The operation done from here, if that is possible.
+    /// Applies the operation from here, if that is possible.
     fn operate_here(&self, operation: Operation) -> Option<Option<u64>> {
         let home = self.share.id().home;
         Local::with(|local| match self.word {
@@ -255,7 +255,7 @@ impl Counter {
     }
 }
 
-/// The number before, on its way back.
+/// The previous number, as a returned value.
 struct PreviousValue(Option<u64>);
 
 impl Ship for PreviousValue {
@@ -271,7 +271,7 @@ impl Ship for PreviousValue {
 }
 
 impl Local {
-    /// A shared word of `place`, if memory is shared with it and it lives.
+    /// Returns a shared word of `place`, if this place shares memory with it and it lives.
     fn shared_word(&self, place: PlaceId, word: u32) -> Option<&AtomicU64> {
         self.endpoint().shared_memory()?.word(place, word)
     }

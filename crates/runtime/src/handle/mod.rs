@@ -1,7 +1,7 @@
 //! Handles: small values that stand for something on one place or on all, and can be sent anywhere.
 //!
-//! The kinds share one mechanism, `part`: creating a handle makes its parts, the last handle gone, anywhere, frees
-//! them. Here is also the simplest kind, [`Global`]: a reference to a value of one place.
+//! All kinds use one mechanism, `part`: creating a handle makes its parts; dropping the last handle, anywhere, frees
+//! them. The simplest kind is here: [`Global`], a reference to a value of one place.
 
 mod counter;
 mod place_local;
@@ -65,7 +65,7 @@ macro_rules! travels_by_share {
         }
 
         impl<T: 'static> $handle<T> {
-            /// The handle that has arrived, if `value` is what it stands for.
+            /// Returns the handle that has arrived, if `value` has the right type.
             #[inline]
             fn of(share: $crate::service::PartRef, value: Option<$crate::service::Value>) -> Option<Self> {
                 let value = value?.downcast::<$part>().ok()?;
@@ -76,24 +76,24 @@ macro_rules! travels_by_share {
 }
 pub use travels_by_share;
 
-/// Message for a handle that has arrived where its part has no value.
+/// Message for a handle that has arrived at a place where its part has no value.
 pub const NO_VALUE: &str = "the handle's part is not at this place";
 
 /// A reference to a value that stays where it was made (X10's `GlobalRef`).
 ///
-/// It can be sent to any place and back; only at its [`home`](Global::home) can it be opened. The value lives
-/// until the last reference, at any place, is gone.
+/// It can be sent to any place and back, but opened only at its [`home`](Global::home). The value lives until the last
+/// reference, at any place, is dropped.
 pub struct Global<T: 'static> {
     share: PartRef,
     value: PhantomData<Rc<T>>,
 }
 
-/// A global reference was opened away from home: go there with `at!(reference.home(), ..)`.
+/// Error of a global reference opened away from home: go there with `at!(reference.home(), ..)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotHome {
     /// Place of the value.
     pub home: Place,
-    /// Place at which it was asked for.
+    /// Place that tried to open it.
     pub here: Place,
 }
 
@@ -106,7 +106,7 @@ impl fmt::Display for NotHome {
 
 impl std::error::Error for NotHome {}
 
-/// A value opened at its home.
+/// A value, opened at its home.
 pub struct Opened<T>(Rc<T>);
 
 impl<T> Deref for Opened<T> {
@@ -118,23 +118,23 @@ impl<T> Deref for Opened<T> {
 }
 
 impl<T: 'static> Global<T> {
-    /// A reference to `value`, whose home is here.
+    /// Makes a reference to `value`, whose home is here.
     pub fn new(value: T) -> Self {
         Global { share: PartRef::make(Rc::new(value), None), value: PhantomData }
     }
 
-    /// The place where the value is.
+    /// Returns the place of the value.
     pub fn home(&self) -> Place {
         Place::of(self.share.id().home)
     }
 
-    /// The value.
+    /// Returns the value.
     ///
     /// # Errors
     /// [`NotHome`]: this is another place.
     ///
     /// # Panics
-    /// If it was made, or has arrived, in another run.
+    /// If the reference was made, or has arrived, in another run.
     #[track_caller]
     pub fn open(&self) -> Result<Opened<T>, NotHome> {
         let here = Place::of(Local::with(Local::here));

@@ -1,5 +1,5 @@
-//! One instance at each place ([`PlaceLocal`]), and one value with a copy at each place ([`Replicated`]); of all
-//! places, or of those of a team.
+//! One instance at each place ([`PlaceLocal`]), and one value with a copy at each place ([`Replicated`]): at all
+//! places, or at those of a team.
 
 use super::travels_by_share;
 use crate::attachment::FOREIGN;
@@ -16,16 +16,17 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::rc::Rc;
 
-/// A handle to one instance of `T` at each place (X10's `PlaceLocalHandle`); used at a place, it means the one there.
+/// A handle to one instance of `T` at each place (X10's `PlaceLocalHandle`); at a place it refers to the instance
+/// there.
 pub struct PlaceLocal<T: 'static> {
-    // Goes before `share`, so that the last to drop the instance is the table of parts, which catches a panic.
+    // Dropped before `share`, so that the table of parts is the last to drop the instance, and catches a panic.
     value: Rc<Instance<T>>,
     share: PartRef,
 }
 
 travels_by_share!(PlaceLocal, Instance<T>);
 
-/// The instance of a place, and the program's line that took its last guard.
+/// The instance of a place, and the line of the program that took its last guard.
 struct Instance<T> {
     cell: RefCell<T>,
     line: Cell<Option<&'static Location<'static>>>,
@@ -36,7 +37,7 @@ impl<T> Instance<T> {
         Instance { cell: RefCell::new(value), line: Cell::new(None) }
     }
 
-    /// Returns the message for an instance that is in use, exclusively or not.
+    /// Returns the message for an instance that is locked or read.
     fn in_use(&self) -> String {
         let line = self.line.get().map(|line| format!(" since {line}")).unwrap_or_default();
         match self.cell.try_borrow() {
@@ -49,13 +50,15 @@ impl<T> Instance<T> {
     }
 }
 
-/// Exclusive use of a place's instance; the next [`PlaceLocal::lock`] or [`PlaceLocal::read`] needs it gone.
+/// Exclusive use of a place's instance; it must be dropped before the next [`PlaceLocal::lock`] or
+/// [`PlaceLocal::read`].
 pub struct PlaceGuard<'a, T>(RefMut<'a, T>);
 
-/// Shared use of a place's instance; there may be several, and the next [`PlaceLocal::lock`] needs them gone.
+/// Shared use of a place's instance; there may be several, and all must be dropped before the next
+/// [`PlaceLocal::lock`].
 pub struct PlaceRef<'a, T>(Ref<'a, T>);
 
-/// All places.
+/// Returns all places.
 fn everywhere() -> Members {
     Members::All(Local::with(Local::places))
 }
@@ -65,10 +68,10 @@ const LOCKED: &str = "guard of `lock` was held across an `await`, or is still al
      `Monitor` or the like, use `read()`: `states.read().when(..).await`";
 
 impl<T: 'static> PlaceLocal<T> {
-    /// Makes one instance at every place with `make`; ends when all are there.
+    /// Makes one instance at every place with `make`; returns once all of them exist.
     ///
     /// `make` runs at each place, so it is a function or a closure that captures nothing. Use [`PlaceLocal::with`] to
-    /// give it something.
+    /// pass it a value.
     ///
     /// # Errors
     /// A place is dead, or `make` panicked at one.
@@ -82,10 +85,10 @@ impl<T: 'static> PlaceLocal<T> {
 
     /// As [`PlaceLocal::new`], at the members of `team` only; one of them makes it.
     ///
-    /// Elsewhere a handle to it cannot be used: a body that captures it fails there.
+    /// A handle to it cannot be used elsewhere: a body that captures it fails there.
     ///
     /// # Errors
-    /// As for [`PlaceLocal::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team is one of
+    /// As for [`PlaceLocal::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team belongs to
     /// another run.
     #[track_caller]
     pub fn new_on(team: &impl PlaceGroup, make: fn() -> T) -> impl Future<Output = Result<Self>> {
@@ -127,7 +130,7 @@ impl<T: 'static> PlaceLocal<T> {
         })
     }
 
-    /// Makes the instances of what `make` makes of copies of `seed`, for the program's line `caller`.
+    /// Makes the instances from copies of `seed` with `make`, for the line `caller` of the program.
     async fn make<S, M>(
         caller: &'static Location<'static>,
         members: Members,
@@ -144,13 +147,13 @@ impl<T: 'static> PlaceLocal<T> {
         Ok(PlaceLocal { share, value })
     }
 
-    /// The instance of this place, for exclusive use.
+    /// Returns the instance of this place, for exclusive use.
     ///
-    /// A place runs one task at a time, so this never waits; but a guard that is held across an `await` is still there
-    /// when the next task comes.
+    /// A place runs one task at a time, so this never waits; but a guard that is held across an `await` still exists
+    /// when the next task runs.
     ///
     /// # Panics
-    /// If the instance is locked already, or read; if the handle is one of another run.
+    /// If the instance is already locked or read, or the handle is of another run.
     #[track_caller]
     pub fn lock(&self) -> PlaceGuard<'_, T> {
         assert!(!self.share.attachment().is_foreign(), "{FOREIGN}");
@@ -163,8 +166,8 @@ impl<T: 'static> PlaceLocal<T> {
         }
     }
 
-    /// The line that has taken the guard of the instance of this place that is there, if one is, and whether it is one
-    /// of [`PlaceLocal::lock`].
+    /// Returns the line that took the present guard of this place's instance, if there is one, and whether it is one of
+    /// [`PlaceLocal::lock`].
     #[doc(hidden)]
     pub fn held_since(&self) -> Option<(&'static Location<'static>, bool)> {
         let is_held = self.value.cell.try_borrow_mut().is_err();
@@ -172,13 +175,13 @@ impl<T: 'static> PlaceLocal<T> {
         Some((line, self.value.cell.try_borrow().is_err()))
     }
 
-    /// The instance of this place, for shared use: several tasks may read it at once, also across an `await`.
+    /// Returns the instance of this place, for shared use: several tasks may read it at once, even across an `await`.
     ///
-    /// For what changes behind a shared reference, such as a [`Monitor`](crate::Monitor) or a cell:
+    /// For values that change behind a shared reference, such as a [`Monitor`](crate::Monitor) or a cell:
     /// `states.read().when(..).await`.
     ///
     /// # Panics
-    /// If the instance is locked; if the handle is one of another run.
+    /// If the instance is locked, or the handle is of another run.
     #[track_caller]
     pub fn read(&self) -> PlaceRef<'_, T> {
         assert!(!self.share.attachment().is_foreign(), "{FOREIGN}");
@@ -191,11 +194,10 @@ impl<T: 'static> PlaceLocal<T> {
         }
     }
 
-    /// Puts all instances together, in the order of the places, or of the ranks of a team; they stay where they are.
+    /// Folds all instances, in the order of the places, or of the ranks of a team; the instances stay in place.
     ///
-    /// The order of the merges depends on the number of places only, so a floating-point result has the same bits at
-    /// every run with as many instances, whoever asks; with another number it may have others. `merge` runs at several
-    /// places, so it captures nothing.
+    /// The order of the merges depends only on the number of instances, so a floating-point result has the same bits in
+    /// every run with that number, whichever place calls. `merge` runs at several places, so it captures nothing.
     ///
     /// # Errors
     /// A place is dead, an instance is locked, or `merge` panicked.
@@ -236,8 +238,8 @@ impl<T> DerefMut for PlaceGuard<'_, T> {
 
 /// A handle to a value of which each place has its own copy; it dereferences to the local one.
 ///
-/// The copies are made once, by [`Replicated::new`]; the handle is a few bytes wherever it travels. The copies are
-/// read-only: what one place did to its own would not be seen by the others.
+/// [`Replicated::new`] makes the copies once; the handle is a few bytes wherever it travels. The copies are read-only:
+/// other places would not see a change.
 pub struct Replicated<T: 'static> {
     // As in `PlaceLocal`.
     value: Rc<T>,
@@ -247,12 +249,12 @@ pub struct Replicated<T: 'static> {
 travels_by_share!(Replicated, T);
 
 impl<T: Serialize + DeserializeOwned + 'static> Replicated<T> {
-    /// Copies `value` to every place; ends when all have it.
+    /// Copies `value` to every place; returns once all have it.
     ///
     /// The value itself becomes the copy here. Costs two messages a place; the value goes down a binary tree.
     ///
     /// # Errors
-    /// A place is dead, the value is too long for a message, or cannot be read at a place.
+    /// A place is dead, the value is too long for a message, or a place cannot decode it.
     #[track_caller]
     pub fn new(value: T) -> impl Future<Output = Result<Self>> {
         let caller = Location::caller();
@@ -262,7 +264,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Replicated<T> {
     /// As [`Replicated::new`], for the members of `team` only; one of them makes it.
     ///
     /// # Errors
-    /// As for [`Replicated::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team is one of
+    /// As for [`Replicated::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team belongs to
     /// another run.
     #[track_caller]
     pub fn new_on(team: &impl PlaceGroup, value: T) -> impl Future<Output = Result<Self>> {

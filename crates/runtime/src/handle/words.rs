@@ -1,4 +1,4 @@
-//! The shared words of a place, which counters take.
+//! The shared words of a place, which counters use.
 
 /// Table of the shared words of this place that are in use.
 #[derive(Default)]
@@ -8,7 +8,7 @@ pub(crate) struct WordTable {
 }
 
 impl WordTable {
-    /// Takes a free word of `words`; none if all are in use.
+    /// Takes a free word of `words`; `None` if all are in use.
     pub(super) fn take(&mut self, words: u32) -> Option<u32> {
         if let Some(word) = self.free.pop() {
             return Some(word);
@@ -17,7 +17,7 @@ impl WordTable {
         (word < words).then(|| self.next += 1).map(|()| word)
     }
 
-    /// Gives a word back.
+    /// Frees a word.
     pub(super) fn give_back(&mut self, word: u32) {
         self.free.push(word);
     }

@@ -1,25 +1,24 @@
 //! Messages a place has taken in and not begun: its credit to its peers.
 //!
 //! A place that takes in messages faster than it runs their tasks would fill its memory with them. So it counts the
-//! messages whose tasks stand in the ready queue, and their bytes; at a bound it leaves data in its queues, and the
-//! senders wait. Tasks that were begun, or started here, do not count: those are the program's, and waiting for them
-//! could be waiting for ever.
+//! messages whose tasks are in the ready queue, and their bytes; at a bound it leaves data in its queues, and the
+//! senders wait. Tasks that have begun, or were started here, do not count: those belong to the program, and waiting
+//! for them might never end.
 //!
-//! A task does not know its message. But tasks of messages begin in the order of their arrival, so it is enough to
-//! mark how far the queue had come: the invariant is that a batch is counted until the last task that was queued
-//! before its mark has begun.
+//! A task does not know its message. But tasks of messages begin in the order of their arrival, so it is enough to mark
+//! positions in the queue. Invariant: a batch is counted until the last task that was queued before its mark has begun.
 
 use crate::limits::{READY_BYTES_MAX, READY_TASKS_MAX};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// Messages of one mark at most; more begin a new one. Bounds the list of marks.
+/// Largest number of messages of one mark; more begin a new one. Bounds the list of marks.
 const BATCH_MAX: usize = READY_TASKS_MAX / 256;
 
-/// Messages that arrived one after the other.
+/// Consecutive messages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
-    /// Number of tasks ever queued when the last of them had arrived.
+    /// Number of tasks queued so far when the last of them had arrived.
     end: u64,
     messages: usize,
     bytes: usize,
@@ -28,17 +27,17 @@ struct Batch {
 /// Count of the messages a place has taken in whose tasks have not begun: its credit to its peers.
 #[derive(Default)]
 pub(crate) struct Backlog {
-    /// Bytes and number of messages since the last mark.
+    /// Length and number of messages since the last mark.
     fresh: Cell<(usize, usize)>,
     batches: RefCell<VecDeque<Batch>>,
-    /// The sums of the batches.
+    /// The sums over the batches.
     messages: Cell<usize>,
     bytes: Cell<usize>,
 }
 
 impl Backlog {
-    /// Counts one message of `bytes` bytes that has arrived; any class, because control starts few tasks and holds none
-    /// back.
+    /// Counts one message of `bytes` bytes that has arrived, of any class, because control starts few tasks and holds
+    /// none back.
     #[inline]
     pub(crate) fn note(&self, bytes: usize) {
         let (before, messages) = self.fresh.get();
@@ -56,7 +55,7 @@ impl Backlog {
         self.messages.get() >= READY_TASKS_MAX || self.bytes.get() >= READY_BYTES_MAX
     }
 
-    /// Marks what is fresh, and forgets what has begun.
+    /// Marks the messages since the last mark, and removes the batches that have begun.
     fn settle(&self, queued: u64, begun: u64) {
         let mut batches = self.batches.borrow_mut();
         let (bytes, messages) = self.fresh.take();

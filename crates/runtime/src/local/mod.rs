@@ -1,8 +1,8 @@
-//! All that one place keeps, and the way to it from the tasks that run there.
+//! The state of one place, and the way to it from the tasks that run there.
 //!
-//! A place has one worker: one thread runs its tasks and its messages. So everything here is single-threaded;
-//! other threads reach a place only through its [`Injector`]. Under the seeded loopback several places share a
-//! thread and are entered in turn.
+//! A place has one worker: one thread runs its tasks and handles its messages. So everything here is single-threaded;
+//! other threads reach a place only through its [`Injector`]. Under the seeded loopback several places share a thread
+//! and are entered in turn.
 //!
 //! It does not know which transport carries the messages, nor what a program computes.
 
@@ -54,31 +54,31 @@ pub struct Local {
     attachment: Attachment,
     places: u32,
     endpoint: Box<dyn Endpoint>,
-    /// The bounds of the endpoint.
+    /// The limits of the endpoint.
     limits: Limits,
-    /// Places share processors: who waits gives way at once.
+    /// True if places share processors: a waiting place then yields at once.
     pub(crate) shares_processors: bool,
-    /// Some places are on other hosts.
+    /// True if some places are on other hosts.
     pub(crate) has_remote_hosts: bool,
-    /// The machine wants to know of spans.
+    /// True if the machine draws spans.
     pub(crate) draws_spans: bool,
-    /// The machine can bring one message to several places at once.
+    /// True if the machine can send one message to several places at once.
     pub(crate) offers_multicast: bool,
     clock: Clock,
     ready: RefCell<ReadyQueue>,
-    /// Tasks that were taken in and have not begun.
+    /// Messages whose tasks have not begun.
     pub(crate) backlog: Backlog,
     suspended: RefCell<SuspendedTasks>,
-    /// The scope of the task that runs now; that of the root where none does.
+    /// The scope of the running task; that of the root if none runs.
     scope: Cell<Scope>,
-    /// True while messages are being delivered: then nothing may wait for room.
+    /// True while messages are delivered, when nothing may wait for room.
     delivering: Cell<bool>,
-    /// Receiver of the message being written, if any: then nothing else may be sent except by the outbox.
+    /// Receiver of the message being written, if any; meanwhile only the outbox may send.
     writing: Cell<Option<PlaceId>>,
-    /// True if something in the message that is written, or was written last, may not travel alone.
+    /// True if the message being written, or the last one, contains something that may not travel alone.
     pub(crate) has_refused: Cell<bool>,
     outbox: RefCell<Outbox>,
-    /// Number of messages in the outbox; lets a send look without a borrow.
+    /// Number of messages in the outbox; lets a send check without a borrow.
     outbox_len: Cell<usize>,
     /// The tasks that wait until everything is sent, and whether there are any.
     sent_waits: RefCell<Vec<Waker>>,
@@ -88,29 +88,30 @@ pub struct Local {
     pub(crate) words: RefCell<WordTable>,
     pub(crate) parts: RefCell<PartTable>,
     pub(crate) services: Services,
-    /// True if services take in what comes without a message.
+    /// True if services take in values that come without a message.
     pub(crate) is_watching: Cell<bool>,
     pub(crate) timers: Timers,
     pub(crate) tally: Totals,
     pub(crate) stated_memory: Rc<StatedMemory>,
     /// The regions that tasks have marked.
     pub(crate) regions: RefCell<Vec<MeasuredRegion>>,
-    /// Effort of operations that ended at once, since a task last gave way for it; see `coop`.
+    /// Effort of operations that completed at once since a task last yielded for it; see `coop`.
     pub(crate) spent: Cell<u32>,
-    /// Time since the place last looked at its messages.
+    /// Time since the place last looked for messages.
     turn: Turn,
-    /// True if the running task has given way of its own accord, so that messages are looked at before more tasks.
+    /// True if the running task has yielded of its own accord, so that the place looks for messages before it runs more
+    /// tasks.
     pub(crate) has_yielded: Cell<bool>,
     pub(crate) run: RunState,
-    /// The places that this one was told are dead.
+    /// The places that are known here to be dead.
     pub(crate) deaths: RefCell<Vec<PlaceId>>,
-    /// In an invented world where sends wait: gives others a turn; false if the send is to wait no longer.
+    /// In an invented world where sends wait: gives others a turn; returns `false` if the send must wait no longer.
     others: OnceCell<Box<dyn Fn() -> bool>>,
-    /// Probe that tells those who observe the run; unset if nobody does.
+    /// The probe for observers of the run; unset if there are none.
     probe: OnceCell<Box<Probe>>,
     /// On a modelled chip that is observed: clock, voltage and energy of the core.
     core_reading: Cell<CoreReading>,
-    /// Goes last, after all that may hold wakers.
+    /// Dropped last, after all fields that may hold wakers.
     tasks: TaskMemory,
 }
 
@@ -118,7 +119,8 @@ thread_local! {
     static CURRENT: Cell<*const Local> = const { Cell::new(std::ptr::null()) };
 }
 
-/// The place that is entered on this thread, or null. Apart, because what is generic is compiled for each of its uses.
+/// Returns the place that is entered on this thread, or null. A separate function, because generic code is compiled for
+/// each of its uses.
 #[inline]
 fn current() -> *const Local {
     CURRENT.try_with(Cell::get).unwrap_or(std::ptr::null())
@@ -130,7 +132,7 @@ fn no_place() -> ! {
     panic!("{}", process::why_no_place())
 }
 
-/// Restores the place that was entered before, also while that unwinds.
+/// Restores the place that was entered before, even when unwinding.
 struct EnterGuard(*const Local, Option<PlaceId>);
 
 impl Drop for EnterGuard {
@@ -140,13 +142,13 @@ impl Drop for EnterGuard {
     }
 }
 
-/// A flag that is set, until this is dropped; then it is as it was before.
+/// Sets a flag until it is dropped; then restores the flag.
 pub(crate) struct FlagGuard<'a> {
     flag: &'a Cell<bool>,
     before: bool,
 }
 
-/// A message is being written, until this is dropped; then it is as it was before.
+/// Marks that a message is being written until it is dropped; then restores the state.
 pub struct WritingGuard<'a> {
     local: &'a Local,
     before: Option<PlaceId>,
@@ -229,8 +231,8 @@ impl Local {
         })
     }
 
-    /// Lets sends that find no room wait although time is invented: `others` gives another place a turn, and says
-    /// whether to wait on. Once.
+    /// Lets sends without room wait even though time is invented: `others` gives another place a turn, and returns
+    /// whether to wait on. Call once.
     pub fn set_others(&self, others: impl Fn() -> bool + 'static) {
         assert!(self.others.set(Box::new(others)).is_ok(), "the other places are known already");
     }
@@ -250,7 +252,7 @@ impl Local {
     /// Runs `f` with the place entered on this thread.
     ///
     /// # Panics
-    /// If none is.
+    /// If no place is entered.
     #[inline]
     #[track_caller]
     pub fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
@@ -262,10 +264,10 @@ impl Local {
         }
     }
 
-    /// Takes the place away from the calling thread, which is about to end or was made by a fork; returns its number.
+    /// Removes the place from the calling thread, which is about to end or was made by a fork; returns its id.
     pub(crate) fn leave_thread() -> Option<PlaceId> {
         let here = Self::try_with(Local::here);
-        // A thread that is past its end has none.
+        // A thread that is ending has none.
         let _ = CURRENT.try_with(|current| current.set(std::ptr::null()));
         entered::enter(None);
         here
@@ -281,7 +283,7 @@ impl Local {
         Some(f(local))
     }
 
-    /// The number of this place.
+    /// Returns the id of this place.
     #[inline]
     pub fn here(&self) -> PlaceId {
         self.here
@@ -298,30 +300,30 @@ impl Local {
         self.places
     }
 
-    /// All other places, in order.
+    /// Returns all other places, in order.
     pub(crate) fn others(&self) -> impl Iterator<Item = PlaceId> + use<> {
         let here = self.here;
         (0..self.places).map(PlaceId).filter(move |place| *place != here)
     }
 
-    /// The clock of the machine.
+    /// Returns the clock of the place.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// The way back in for tasks that are woken.
+    /// Returns the injector, through which woken tasks come back.
     #[inline]
     pub(crate) fn injector(&self) -> &'static Injector {
         self.tasks.injector
     }
 
-    /// The memory of the place's tasks.
+    /// Returns the memory of the place's tasks.
     #[inline]
     pub(crate) fn pool(&self) -> &Pool {
         &self.tasks.pool
     }
 
-    /// The attachment to the other places.
+    /// Returns the endpoint.
     pub fn endpoint(&self) -> &dyn Endpoint {
         &*self.endpoint
     }
@@ -342,19 +344,19 @@ impl Local {
         self.ready.borrow().len() > 0
     }
 
-    /// The scope of the task that runs now.
+    /// Returns the scope of the running task.
     #[inline]
     pub fn scope(&self) -> Scope {
         self.scope.get()
     }
 
-    /// Sets the scope of what runs from now on; returns the one before.
+    /// Sets the scope of what runs from now on; returns the previous one.
     #[inline]
     pub fn set_scope(&self, scope: Scope) -> Scope {
         self.scope.replace(scope)
     }
 
-    /// Puts `future` into a task that the caller has counted in `scope`, and queues it.
+    /// Makes a task of `future` that the caller has counted in `scope`, and queues it.
     ///
     /// # Safety
     /// As for [`TaskRef::new`].
@@ -364,7 +366,7 @@ impl Local {
     {
         // NEED: a task of any lifetime.
         // SOUND: by the contract.
-        let task = unsafe { TaskRef::new(future, scope, site, priority, (self.injector(), self.pool())) };
+        let task = unsafe { TaskRef::new(future, scope, site, priority, self.injector(), self.pool()) };
         self.ready(task, priority);
     }
 }

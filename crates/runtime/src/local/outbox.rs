@@ -1,13 +1,14 @@
-//! Messages that wait on the heap for room in a queue, in the order in which they were to be sent.
+//! Messages that wait on the heap for room in a queue, in the order of their sends.
 //!
-//! A send that waits for room stands there, too, with its [`OutboxTicket`]: what is sent to the same place meanwhile,
-//! by what is taken in, waits behind it.
+//! A send that waits for room holds an [`OutboxTicket`] in it, too: what is sent to the same place meanwhile, by
+//! messages that are handled, waits behind it.
 //!
-//! A message to several places stands in the queue of each of them, and goes when it is the first in all. They got it
-//! at one time, so no two of these wait for each other. It knows neither what messages are nor how they are sent.
+//! A multicast is in the queue of each of its receivers, and leaves when it is the first in all of them. It enters all
+//! of them at once, so no two multicasts wait for each other. The outbox knows neither what messages are nor how they
+//! are sent.
 //!
-//! If the receivers of a class are a crowd, not each is tried at each round: a place that has sent to thousands would
-//! spend most of its time on sends that are refused. Invariant: no queue is empty.
+//! If the receivers of a class are a crowd, not each of them is tried in each round: a place that has sent to thousands
+//! would spend most of its time on refused sends. Invariant: no queue is empty.
 
 use super::unsent::Unsent;
 use crate::limits::{CROWD_MIN, CROWD_REFUSALS};
@@ -16,7 +17,7 @@ use isles_protocol::ordered::OrderedMap;
 use isles_transport::{Class, HandlerId};
 use std::collections::VecDeque;
 
-/// A message as it is to be sent.
+/// A message that waits to be sent.
 pub(super) struct WaitingMessage {
     pub(super) handler: HandlerId,
     pub(super) bytes: Vec<u8>,
@@ -34,13 +35,13 @@ pub(super) trait Transmit {
 /// Entry in the queue of one receiver.
 enum QueueEntry {
     One(WaitingMessage),
-    /// Its part in the multicast of this number.
+    /// The receiver's part of the multicast with this number.
     Part(u64),
     /// A message that its sender still holds, with the number of its ticket.
     OutboxTicket(u64),
 }
 
-/// The ticket of one send, from when it found no room until its message is sent or put aside.
+/// The ticket of one send, from when it found no room until its message is sent or deferred.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutboxTicket {
     to: PlaceId,
@@ -55,7 +56,7 @@ impl OutboxTicket {
     }
 }
 
-/// A message to several places that none of them has got.
+/// A message to several places that none of them has received.
 struct Multicast {
     number: u64,
     to: Vec<PlaceId>,
@@ -66,17 +67,17 @@ struct Multicast {
 /// Queue of one receiver.
 type ReceiverQueue = VecDeque<QueueEntry>;
 
-/// Both, in the order of their numbers.
+/// Both classes, in the order of their numbers.
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 
-/// Messages that wait for room in a queue, in the order in which they were to be sent.
+/// Messages that wait for room in a queue, in the order of their sends.
 #[derive(Default)]
 pub(crate) struct Outbox {
     /// Queues by class, control first.
     queues: [OrderedMap<PlaceId, ReceiverQueue>; 2],
-    /// The number of the receiver from which on a crowd is tried next.
+    /// The receiver at which the next round of a crowd starts, by class.
     next: [u32; 2],
-    /// In the order in which they came, with how many came before.
+    /// In the order of their sends, each with its number.
     multicasts: VecDeque<Multicast>,
     /// Number of multicasts and tickets so far.
     numbers: u64,
@@ -87,12 +88,12 @@ impl Outbox {
         self.queues[class as usize].len() > CROWD_MIN
     }
 
-    /// Returns `true` if a message has to wait, too, without a try: behind others for its receiver, or in a crowd.
+    /// Returns `true` if a message must wait without a try: behind others for its receiver, or in a crowd.
     pub(super) fn holds(&self, to: PlaceId, class: Class) -> bool {
         self.is_crowded(class) || self.queues[class as usize].contains_key(to)
     }
 
-    /// Returns a ticket for a message to `to`, behind what waits already; it counts as a message until it is given up.
+    /// Returns a ticket for a message to `to`, behind those that wait; it counts as a message until it is given up.
     pub(super) fn enqueue(&mut self, to: PlaceId, class: Class) -> OutboxTicket {
         self.numbers += 1;
         let ticket = OutboxTicket { to, class, number: self.numbers };
@@ -106,14 +107,14 @@ impl Outbox {
         matches!(queue.and_then(VecDeque::front), Some(QueueEntry::OutboxTicket(number)) if *number == ticket.number)
     }
 
-    /// Puts a message where its ticket stands.
+    /// Puts a message in the place of its ticket.
     pub(super) fn fill(&mut self, ticket: OutboxTicket, message: WaitingMessage) {
         if let Some((queue, index)) = self.position(ticket) {
             queue[index] = QueueEntry::One(message);
         }
     }
 
-    /// Forgets a ticket: its message is sent, or never will be.
+    /// Removes a ticket: its message is sent, or never will be.
     pub(super) fn give_up(&mut self, ticket: OutboxTicket) {
         if let Some((queue, index)) = self.position(ticket) {
             queue.remove(index);
@@ -127,12 +128,12 @@ impl Outbox {
         let queue = self.queues[ticket.class as usize].get_mut(ticket.to)?;
         let is_it =
             |waiting: &QueueEntry| matches!(waiting, QueueEntry::OutboxTicket(n) if *n == ticket.number);
-        // From the back: behind a ticket stands only what was sent since.
+        // From the back: only later sends are behind a ticket.
         let index = queue.iter().rposition(is_it)?;
         Some((queue, index))
     }
 
-    /// The same for several receivers at once; counts as one message to each.
+    /// Queues a message for several receivers at once; counts as one message to each.
     pub(super) fn put_multicast(&mut self, to: &[PlaceId], class: Class, message: WaitingMessage) {
         self.numbers += 1;
         let number = self.numbers;
@@ -142,8 +143,8 @@ impl Outbox {
         self.multicasts.push_back(Multicast { number, to: to.to_vec(), class, message });
     }
 
-    /// Offers what waits to `send`, each queue until it refuses: by receiver, then by class; then what goes to several.
-    /// Gives how many messages are removed.
+    /// Offers waiting messages to `transmit`, each queue until it refuses: by receiver, then by class; then multicasts.
+    /// Returns the number of messages removed.
     pub(super) fn flush(&mut self, transmit: &mut dyn Transmit) -> usize {
         let is_one_class = self.queues.iter().any(OrderedMap::is_empty);
         let removed = if is_one_class || CLASSES.into_iter().any(|class| self.is_crowded(class)) {
@@ -154,7 +155,7 @@ impl Outbox {
         removed + self.flush_multicasts(transmit)
     }
 
-    /// Control and data of a receiver before those of the next.
+    /// Flushes control and data of a receiver before those of the next.
     fn flush_in_turn(&mut self, transmit: &mut dyn Transmit) -> usize {
         let (mut from, mut removed) = (Some(PlaceId(0)), 0);
         while let Some(to) = from.and_then(|from| self.first_receiver(from)) {
@@ -168,7 +169,7 @@ impl Outbox {
         removed
     }
 
-    /// The first place from this one on for which something waits.
+    /// Returns the first place from `from` on with waiting messages.
     fn first_receiver(&self, from: PlaceId) -> Option<PlaceId> {
         self.queues.iter().filter_map(|queues| queues.first_from(from)).map(|(to, _)| to).min()
     }
@@ -188,7 +189,7 @@ impl Outbox {
         removed
     }
 
-    /// As `flush`, until some have refused; the next time goes on with the others.
+    /// As `flush`, until some have refused; the next round continues with the others.
     #[cold]
     fn flush_crowd(&mut self, class: Class, transmit: &mut dyn Transmit) -> usize {
         let (queues, next) = (&mut self.queues[class as usize], &mut self.next[class as usize]);
@@ -211,7 +212,7 @@ impl Outbox {
         removed
     }
 
-    /// Offers each multicast that is the first at all of its receivers.
+    /// Offers each multicast that is the first for all of its receivers.
     fn flush_multicasts(&mut self, transmit: &mut dyn Transmit) -> usize {
         let mut removed = 0;
         for mut multicast in std::mem::take(&mut self.multicasts) {
@@ -234,7 +235,8 @@ impl Outbox {
             .all(|to| matches!(first(to), Some(QueueEntry::Part(number)) if *number == multicast.number))
     }
 
-    /// Offers a multicast, without those who have died since; returns how many do not wait for it any more.
+    /// Offers a multicast to those of its receivers that are alive; returns the number of queue entries that it
+    /// removed.
     fn offer_multicast(&mut self, multicast: &mut Multicast, transmit: &mut dyn Transmit) -> usize {
         let mut removed = 0;
         loop {
@@ -255,7 +257,7 @@ impl Outbox {
         }
     }
 
-    /// Takes out what stands first for these receivers; returns how many they are.
+    /// Removes the first entry of each of these receivers; returns the number of receivers.
     fn pop_first(&mut self, places: impl IntoIterator<Item = PlaceId>, class: Class) -> usize {
         let queues = &mut self.queues[class as usize];
         let mut count = 0;
@@ -272,7 +274,7 @@ impl Outbox {
     }
 }
 
-/// Offers what waits for `to` alone to `send` until it refuses; returns how much is removed.
+/// Offers messages for `to` alone to `transmit` until it refuses; returns the number removed.
 fn offer(to: PlaceId, class: Class, queue: &mut ReceiverQueue, transmit: &mut dyn Transmit) -> usize {
     let mut removed = 0;
     while let Some(QueueEntry::One(message)) = queue.front()
@@ -288,7 +290,7 @@ fn offer(to: PlaceId, class: Class, queue: &mut ReceiverQueue, transmit: &mut dy
 mod tests {
     use super::*;
 
-    /// RecordingTransmit who got what, by the one byte of each message, and refuses where there is no room.
+    /// Records which receiver got which message, by the one byte of each, and refuses without room.
     #[derive(Default)]
     struct RecordingTransmit {
         full: Vec<PlaceId>,
@@ -323,7 +325,7 @@ mod tests {
         WaitingMessage { handler: HandlerId(0), bytes: vec![number] }
     }
 
-    /// Puts message `number` behind what waits for `to`.
+    /// Queues message `number` for `to`.
     fn put(outbox: &mut Outbox, to: u32, class: Class, number: u8) {
         let ticket = outbox.enqueue(PlaceId(to), class);
         outbox.fill(ticket, message(number));

@@ -1,8 +1,8 @@
-//! Reports of a place to those who observe its run, if there are any.
+//! Reports of a place to the observers of its run, if there are any.
 //!
-//! It copies what the place counts anyway into the place's page of counters: when the place goes to sleep, when it
-//! wakes, and now and then between. Without an observer there is none, and the worker looks at one empty cell a step.
-//! Invariant: nothing here waits, sends, or changes what the run does.
+//! The probe copies the place's counters into its page: when the place goes to sleep, when it wakes, and now and then
+//! between. Without observers there is no probe, and the worker looks at one empty cell a step. Invariant: nothing here
+//! waits, sends, or changes the run.
 
 use super::{Clock, Local};
 use crate::finish::ScopeKind;
@@ -16,13 +16,13 @@ use isles_transport::Death;
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-/// Steps between two copies of a place that does not sleep.
+/// Number of steps between two copies of a place that does not sleep.
 const STEPS: u32 = 64;
 
 /// Time between two lists of open finishes.
 const FINISHES_EVERY: Duration = Duration::from_millis(50);
 
-/// Open finishes that are told of.
+/// Number of open finishes that are listed.
 const FINISHES_MAX: usize = 8;
 
 /// Reading of the core of a place by the driver of a chip.
@@ -34,34 +34,34 @@ pub struct CoreReading {
     pub microvolts: u64,
     /// Energy drawn until `energy_ns`, in nanojoules.
     pub energy_nj: u64,
-    /// The modelled time until which that is known, in nanoseconds.
+    /// Modelled time of that energy, in nanoseconds.
     pub energy_ns: u64,
 }
 
 /// The page of a place, and what is needed to fill it.
 pub(crate) struct Probe {
     writer: RefCell<PlaceWriter>,
-    /// Steps since the last copy.
+    /// Number of steps since the last copy.
     steps: Cell<u32>,
     /// The heartbeat of the run at the last busy step.
     heartbeat: Cell<u64>,
     /// Activity of the place at the last copy.
     liveness: Cell<Liveness>,
-    /// Time since which the place does not wait, by its clock; `None` while it waits.
+    /// Time since which the place is awake, by its clock; `None` while it waits.
     awake_since: Cell<Option<Duration>>,
-    /// Time for which it did not wait before that.
+    /// Total time awake before that.
     busy: Cell<Duration>,
-    /// Time of the last report of open finishes, their number, and when each of them was first seen.
+    /// Time of the last report of open finishes, their number, and the time at which each was first seen.
     reported_at: Cell<Duration>,
     reported_count: Cell<usize>,
     first_seen: RefCell<OrderedMap<u64, u64>>,
 }
 
 impl Local {
-    /// Lets the place tell what it does to those who observe the run, by its page of counters. Once, before it runs.
+    /// Makes the place report to observers of the run through its page of counters. Call once, before it runs.
     ///
     /// # Panics
-    /// If it has one already.
+    /// If it has a page already.
     pub fn observe(&self, writer: PlaceWriter) {
         let probe = Probe {
             writer: RefCell::new(writer),
@@ -78,9 +78,9 @@ impl Local {
         self.copy_counters(Liveness::Idle);
     }
 
-    /// Copies the counters of the chip's core of this place, which only the driver of the chip knows. It
-    /// calls this between two turns, and all other counters are copied too, because a place that does not sleep may
-    /// take seconds of the host's time for its steps.
+    /// Copies the counters of this place's core, which only the driver of the chip knows. The driver calls this between
+    /// two turns; all other counters are copied too, because the steps of a place that does not sleep may take seconds
+    /// of the host's time.
     pub fn observe_core(&self, core: CoreReading) {
         self.core_reading.set(core);
         if let Some(probe) = self.probe.get() {
@@ -88,7 +88,7 @@ impl Local {
         }
     }
 
-    /// A step in which something was done has ended; it began at `begun` if that had to be known.
+    /// Records the end of a busy step, which began at `begun` if that had to be known.
     #[inline]
     pub(super) fn note_busy_step(&self, begun: Option<Duration>) {
         if let Some(probe) = self.probe.get() {
@@ -97,16 +97,16 @@ impl Local {
             }
             probe.steps.set(probe.steps.get() + 1);
             let heartbeat = probe.writer.borrow().alive_ms();
-            // Steps may be long, so a heartbeat of the run counts as well.
+            // Steps may be long, so a heartbeat of the run triggers a copy as well.
             if heartbeat != probe.heartbeat.replace(heartbeat) || probe.steps.get() >= STEPS {
                 self.copy_counters(Liveness::Busy);
             }
         }
     }
 
-    /// Returns the time at which a step begins, if it has to be known: where time is modelled and the place is
-    /// observed, of the first step after an empty one. Until the next empty one the place does not wait, so no step
-    /// between reads the clock.
+    /// Returns the time at which a step begins, if it is needed: where time is modelled and the place is observed, for
+    /// the first step after an idle one. The place does not wait until the next idle step, so no step between reads the
+    /// clock.
     #[inline]
     pub(super) fn step_begin(&self) -> Option<Duration> {
         let probe = self.probe.get()?;
@@ -114,7 +114,7 @@ impl Local {
         (is_modelled && probe.awake_since.get().is_none()).then(|| self.clock.now())
     }
 
-    /// A step in which nothing was done has ended; where time is modelled, the place waits from now on.
+    /// Records the end of an idle step; where time is modelled, the place waits from now on.
     #[inline]
     pub(super) fn note_idle_step(&self) {
         if self.probe.get().is_some() && !matches!(self.clock, Clock::Host(_)) {
@@ -122,7 +122,7 @@ impl Local {
         }
     }
 
-    /// Notes that the place is about to wait.
+    /// Records that the place is about to wait.
     #[inline]
     pub(super) fn note_rest(&self) {
         if self.probe.get().is_some() {
@@ -130,7 +130,7 @@ impl Local {
         }
     }
 
-    /// Notes that the place no longer waits.
+    /// Records that the place no longer waits.
     #[inline]
     pub(super) fn note_wake(&self) {
         if self.probe.get().is_some() {
@@ -138,14 +138,14 @@ impl Local {
         }
     }
 
-    /// Notes that the place leaves the run.
+    /// Records that the place leaves the run.
     pub(crate) fn note_end(&self) {
         if self.probe.get().is_some() {
             self.copy_counters(Liveness::Ended);
         }
     }
 
-    /// Notes that a message has left for `to`.
+    /// Records that a message has left for `to`.
     #[inline]
     pub(super) fn note_sent(&self, to: PlaceId, bytes: usize) {
         if let Some(probe) = self.probe.get() {
@@ -153,33 +153,33 @@ impl Local {
         }
     }
 
-    /// Returns `true` if anybody observes the place.
+    /// Returns `true` if the place has observers.
     pub(crate) fn is_observed(&self) -> bool {
         self.probe.get().is_some()
     }
 
-    /// Notes that the place has printed something.
+    /// Records output of the place.
     pub(crate) fn note_printed(&self, stream: OutputStream, text: &str) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow_mut().print(stream, text);
         }
     }
 
-    /// Notes that the program starts a phase.
+    /// Records the start of a phase of the program.
     pub(crate) fn note_phase(&self, name: &str) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow().begin_phase(name);
         }
     }
 
-    /// Notes that the program has more steps to do.
+    /// Records more steps of the program.
     pub(crate) fn note_total(&self, steps: u64, unit: &str) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow().add_total(steps, unit);
         }
     }
 
-    /// Notes that the program will have more steps than it knows of.
+    /// Records that the program will have more steps than are known.
     pub(crate) fn note_more_to_come(&self) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow().expect_more();
@@ -192,7 +192,7 @@ impl Local {
         Some((seen.done, seen.total, seen.grows))
     }
 
-    /// Notes that the place has done some of its steps.
+    /// Records steps done by the place.
     #[inline]
     pub(crate) fn note_done(&self, steps: u64) {
         if let Some(probe) = self.probe.get() {
@@ -200,7 +200,7 @@ impl Local {
         }
     }
 
-    /// Notes that `place` is dead. The first place says so; if that is dead, so is the run.
+    /// Records that `place` is dead. Only the first place does; if that is dead, so is the run.
     pub(crate) fn note_death(&self, place: PlaceId, cause: &Death) {
         if let Some(probe) = self.probe.get().filter(|_| self.here == PlaceId(0)) {
             let cause = match cause {
@@ -213,7 +213,7 @@ impl Local {
         }
     }
 
-    /// The finish around one that is opened now, if anybody wants to know.
+    /// Returns the finish that encloses one opened now, if the place has observers.
     pub(crate) fn observed_parent(&self) -> Option<FinishId> {
         self.probe.get()?;
         match self.scope().kind() {
@@ -261,7 +261,7 @@ impl Local {
         values
     }
 
-    /// The first few open finishes, with when each was first told of.
+    /// Returns the first few open finishes, each with the time at which it was first listed.
     fn open_finishes(&self, now: Duration, first_seen: &mut OrderedMap<u64, u64>) -> Vec<OpenFinish> {
         let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         let open = self.finishes.explain_first(FINISHES_MAX);
@@ -287,7 +287,7 @@ impl Local {
     }
 }
 
-/// A number for a finish that no other of the run has: of 2^48 at one place.
+/// Returns a number for a finish that no other of the run has, up to 2^48 finishes of one place.
 fn number(id: FinishId) -> u64 {
     u64::from(id.home().0) << 48 | (id.serial() & ((1 << 48) - 1))
 }

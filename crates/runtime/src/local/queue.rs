@@ -10,7 +10,7 @@ pub(crate) struct ReadyQueue {
     high: VecDeque<TaskRef>,
     normal: VecDeque<TaskRef>,
     low: VecDeque<TaskRef>,
-    /// Number of normal-priority tasks ever taken out.
+    /// Number of normal-priority tasks taken out so far.
     begun: u64,
 }
 
@@ -37,7 +37,7 @@ impl ReadyQueue {
         task
     }
 
-    /// Returns the number of normal-priority tasks ever queued, and of those that have begun.
+    /// Returns the number of normal-priority tasks queued so far, and of those that have begun.
     #[inline]
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.begun + self.normal.len() as u64, self.begun)
@@ -48,21 +48,21 @@ impl ReadyQueue {
     }
 }
 
-/// Every task that has returned `Pending` at least once and is not over.
+/// Every task that has returned `Pending` at least once and has not ended.
 ///
-/// A task that ends at its first poll never comes here.
+/// A task that ends at its first poll is never added.
 #[derive(Default)]
 pub(crate) struct SuspendedTasks(Slab<TaskRef>);
 
 impl SuspendedTasks {
-    /// Notes a task that was suspended.
+    /// Adds a suspended task.
     pub(crate) fn insert(&mut self, task: TaskRef) {
         if task.listed().is_none() {
             task.list(Some(self.0.insert(task)));
         }
     }
 
-    /// Forgets the task of entry `listed`, which is over.
+    /// Removes the task with entry `listed`, which has ended.
     pub(crate) fn remove(&mut self, listed: usize) {
         self.0.remove(listed);
     }
@@ -72,7 +72,7 @@ impl SuspendedTasks {
         self.0.len()
     }
 
-    /// All of them, in no order.
+    /// Returns all of them, in no order.
     pub(crate) fn list(&self) -> Vec<TaskRef> {
         self.0.iter().map(|(_, task)| *task).collect()
     }

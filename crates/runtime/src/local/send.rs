@@ -1,16 +1,16 @@
-//! Sending: in place where there is room, waiting where there is not.
+//! Sending: directly into the queue if there is room, waiting otherwise.
 //!
 //! A full queue makes the sender wait: it takes in its own messages meanwhile (tasks are queued, not run), so two
-//! places that flood each other both make room. Only when a sender can neither send nor take in more, because its
-//! backlog is at its bound, or when it is delivering messages itself (or a simulated world says so), does the message
-//! go to the outbox on the heap, which is emptied before anything else is sent the same way. So does what is sent while
-//! another message is written, by the encoding of a value: that one holds the queue's memory.
+//! places that flood each other both make room. A message goes to the outbox on the heap only if its sender can neither
+//! send nor take in more, because its backlog is at its bound, or if the sender is delivering messages itself (or a
+//! simulated world says so); the outbox is emptied before anything else is sent the same way. What is sent while
+//! another message is being written, by the encoding of a value, goes there, too, because that message holds the
+//! queue's memory.
 //!
-//! Messages of one class to one place go in the order in which they were to be sent: one that finds no room lines up in
-//! the outbox while it waits, and what is sent meanwhile, by what is taken in or by its own encoding, lines up behind
-//! it.
-//! So nothing deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one
-//! poll sends against a full queue at that bound.
+//! Messages of one class to one place leave in the order of their sends: one that finds no room queues in the outbox
+//! while it waits, and what is sent meanwhile, by handlers or by its own encoding, queues behind it. So nothing
+//! deadlocks and nothing is lost; the outbox (`outbox`) grows only by the answers of handlers, and by what one poll
+//! sends against a full queue at that bound.
 
 use super::outbox::{OutboxTicket, Transmit, WaitingMessage};
 use super::unsent::Unsent;
@@ -27,8 +27,8 @@ use std::time::Duration;
 
 /// Writes the body of a message.
 ///
-/// The sending code is not generic: a program has hundreds of kinds of bodies, and this much code for each of them
-/// takes a compiler long and makes no message faster.
+/// The sending code is not generic: a program has hundreds of kinds of bodies, and instances of this code for each
+/// would take a compiler long and make no message faster.
 pub type Encode<'a> = dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError> + 'a;
 
 /// Outcome of a send.
@@ -56,7 +56,7 @@ impl Local {
         self.send_with_size_hint(to, class, handler, ROOM_GUESS, encode)
     }
 
-    /// As [`Local::send`], for a message of probably `guess` bytes: if so, it is written once.
+    /// As [`Local::send`], for a message of probably `guess` bytes, which is then written only once.
     #[inline]
     pub fn send_with_size_hint(
         &self,
@@ -88,7 +88,7 @@ impl Local {
         }
     }
 
-    /// Tries once, unless something that was to be sent before it waits.
+    /// Tries once, unless an earlier send waits.
     #[inline]
     fn attempt_in_turn(
         &self,
@@ -100,7 +100,7 @@ impl Local {
         encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
         match behind {
-            // Messages put aside for a dead place are dropped, so nobody would hear of it.
+            // Deferred messages to a dead place are dropped, so nothing would report the death.
             true if self.endpoint.is_dead(to) => Err(Unsent::DeadPlace(to)),
             true => Err(Unsent::Full),
             false => self.attempt(to, class, handler, guess, encode),
@@ -130,14 +130,14 @@ impl Local {
         }
     }
 
-    /// Says that a message to `to` is written, until the answer is dropped: what is sent meanwhile is put aside.
+    /// Marks that a message to `to` is being written until the guard is dropped: what is sent meanwhile is deferred.
     #[inline]
     pub fn begin_writing(&self, to: PlaceId) -> WritingGuard<'_> {
         self.has_refused.set(false);
         WritingGuard { local: self, before: self.writing.replace(Some(to)) }
     }
 
-    /// Tries once: in the queue itself if the message is short enough, else as a block.
+    /// Tries once: in the queue itself if the message is short enough, otherwise as a block.
     fn attempt(
         &self,
         to: PlaceId,
@@ -183,7 +183,7 @@ impl Local {
                 return Err(Unsent::Unencodable(EncodeError::Unsteady));
             }
         }
-        self.settle(result, (to, class), needed.get())
+        self.settle(result, to, class, needed.get())
     }
 
     /// Tries once to send a block of `len` bytes, which an earlier attempt has measured.
@@ -199,14 +199,14 @@ impl Local {
         let mut fill = |room: &mut [u8]| {
             if let Err(error) = encode_again(room, encode) {
                 fault = Some(error);
-                // A block whose memory is lent is given up by unwinding only: it hardly ever happens.
+                // A block whose memory is lent can only be given up by unwinding; it hardly ever happens.
                 resume_unwind(Box::new("the block is given up"));
             }
         };
         let sent =
             catch_unwind(AssertUnwindSafe(|| self.endpoint.send_block(to, class, handler, len, &mut fill)));
         match (sent, fault) {
-            (Ok(sent), _) => self.settle(sent, (to, class), len),
+            (Ok(sent), _) => self.settle(sent, to, class, len),
             (Err(_), Some(fault)) => {
                 self.parts.borrow_mut().roll_back_sent();
                 Err(Unsent::Unencodable(fault))
@@ -215,12 +215,13 @@ impl Local {
         }
     }
 
-    /// Keeps the books of an attempt.
+    /// Completes the accounting of an attempt.
     #[inline]
     fn settle(
         &self,
         result: Result<(), SendError>,
-        (to, class): (PlaceId, Class),
+        to: PlaceId,
+        class: Class,
         bytes: usize,
     ) -> Result<Sent, Unsent> {
         match result {
@@ -237,7 +238,7 @@ impl Local {
         }
     }
 
-    /// Keeps the books of a message that was written on the heap.
+    /// Completes the accounting of a message that was written on the heap.
     pub fn settle_sent(&self, written: Result<(), EncodeError>) -> Result<(), Unsent> {
         let mut parts = self.parts.borrow_mut();
         match written {
@@ -247,8 +248,8 @@ impl Local {
         written.map_err(Unsent::Unencodable)
     }
 
-    /// Writes what `encode` writes for `to` into `room`; returns its length, and whether `room` holds all of it and may
-    /// be sent as it is: handles are lent by the message that takes them along.
+    /// Writes what `encode` writes for `to` into `room`. Returns its length, and whether `room` holds all of it and may
+    /// be sent as it is: the message that carries handles must lend them itself.
     pub fn write_ahead(
         &self,
         to: PlaceId,
@@ -317,14 +318,13 @@ impl Local {
         sent
     }
 
-    /// Sends what `encode` writes, which is `len` bytes, to several other places: written once where that is offered.
+    /// Sends what `encode` writes, `len` bytes, to several other places; written once if the machine offers multicast.
     ///
-    /// If the machine does not offer it, sends as [`Local::send`] to each of them, in this order. If it does, all get
-    /// it at one time; a message that finds no room is put aside, because only places in invented worlds are there so
-    /// far.
+    /// Otherwise sends as [`Local::send`] to each of them, in this order. With multicast all get it at the same time; a
+    /// message without room is deferred, because so far only invented worlds offer multicast.
     ///
     /// # Errors
-    /// Some may have got it; see [`Unsent`].
+    /// Some places may have got it; see [`Unsent`].
     pub fn multicast(
         &self,
         to: &[PlaceId],
@@ -346,7 +346,7 @@ impl Local {
             encode_again(&mut bytes, encode)
         };
         if self.parts.borrow().has_lent() {
-            // Each receiver of a handle takes weight of its own.
+            // Each receiver of a handle takes its own weight.
             self.parts.borrow_mut().roll_back_sent();
             return to
                 .iter()
@@ -382,13 +382,13 @@ impl Local {
         Ok(())
     }
 
-    /// Returns `true` if a send may wait for room: not while messages are delivered, and not in an invented world where
-    /// the other places run only when this one gives the thread back.
+    /// Returns `true` if a send may wait for room: not while messages are delivered, and not in an invented world in
+    /// which the other places run only when this one returns.
     fn may_wait(&self) -> bool {
         !self.delivering.get() && (matches!(self.clock, Clock::Host(_)) || self.others.get().is_some())
     }
 
-    /// Takes in messages, or waits a little, so that a full queue can empty; false if that cannot help.
+    /// Takes in messages, or waits a little, so that a full queue can empty; returns `false` if that cannot help.
     fn make_room(&self) -> bool {
         let bound = self.is_full();
         let inbound = if bound { Inbound::Control } else { Inbound::All };
@@ -406,40 +406,40 @@ impl Local {
         true
     }
 
-    /// Sends what waits in the outbox as far as there is room; returns how many messages went.
+    /// Sends messages of the outbox while there is room; returns the number sent.
     pub(super) fn flush_outbox(&self) -> usize {
         if self.outbox_len.get() == 0 {
             return 0;
         }
         let mut outbox = self.outbox.take();
         let removed = outbox.flush(&mut Retry(self));
-        // Nothing was put aside meanwhile: sending tries once, and comes back.
+        // Nothing was deferred meanwhile: the sends here try once, and do not nest.
         self.outbox.replace(outbox);
         self.outbox_len.set(self.outbox_len.get() - removed);
         removed
     }
 
-    /// Returns `true` if tasks wait until what was sent before them is on its way, as they do on a host, where the send
-    /// itself waits. On a modelled chip it cannot, and a task may compute for long: neither what waits for room nor
-    /// what is written piece by piece would go meanwhile. As there, not at the bound of the backlog, where nothing is
-    /// taken in that could make room.
+    /// Returns `true` if tasks must wait until what was sent before them has left, as they do on a host, where the send
+    /// itself waits. On a modelled chip a send cannot wait, and a task may compute for long; meanwhile neither messages
+    /// that wait for room nor those written piece by piece would leave. Not at the bound of the backlog, where nothing
+    /// is taken in that could make room.
     #[inline]
     pub fn tasks_wait_for_sends(&self) -> bool {
         matches!(self.clock, Clock::Modelled(_)) && self.is_sending() && !self.is_full()
     }
 
-    /// Returns `true` if something that was sent needs this place to go on its way.
+    /// Returns `true` if something that was sent needs this place in order to leave.
     pub(crate) fn is_sending(&self) -> bool {
         self.outbox_len.get() > 0 || self.endpoint.is_sending()
     }
 
-    /// Wakes `waker` when nothing needs this place any more.
+    /// Wakes `waker` when everything has left.
     pub(crate) fn wake_when_sent(&self, waker: &Waker) {
         self.sent_waits.borrow_mut().push(waker.clone());
         self.has_sent_waits.set(true);
     }
 
-    /// Wakes the tasks that wait until everything is sent, if it is; returns how many.
+    /// Wakes the tasks that wait until everything has left, if it has; returns their number.
     #[inline]
     pub(super) fn wake_if_sent(&self) -> usize {
         if !self.has_sent_waits.get() || self.is_sending() {
@@ -452,7 +452,7 @@ impl Local {
         woken
     }
 
-    /// Waits until nothing of `class` waits for room to go to `to`, for at most `limit`; for the end of the place.
+    /// Waits until nothing of `class` waits for room to `to`, for at most `limit`; at the end of the place.
     pub(crate) fn settle_outbox(&self, to: PlaceId, class: Class, limit: Duration) {
         let until = self.clock.now() + limit;
         while self.outbox.borrow().holds(to, class) && self.clock.now() < until {
@@ -463,7 +463,7 @@ impl Local {
     }
 }
 
-/// A [`OutboxTicket`] in the outbox of a place, given up when it is dropped.
+/// An [`OutboxTicket`] in the outbox of a place; dropping it gives it up.
 struct OutboxTicketGuard<'a> {
     local: &'a Local,
     ticket: OutboxTicket,
@@ -476,7 +476,7 @@ impl<'a> OutboxTicketGuard<'a> {
         OutboxTicketGuard { local, ticket }
     }
 
-    /// Leaves a message where the ticket stands.
+    /// Puts a message in the place of the ticket.
     fn fill(self, message: WaitingMessage) {
         self.local.outbox.borrow_mut().fill(self.ticket, message);
         std::mem::forget(self);
@@ -490,7 +490,7 @@ impl Drop for OutboxTicketGuard<'_> {
     }
 }
 
-/// Writes into `room` what an earlier attempt has measured to be as long.
+/// Writes into `room`, whose length an earlier attempt has measured.
 fn encode_again(room: &mut [u8], encode: &Encode<'_>) -> Result<(), EncodeError> {
     let len = room.len();
     let mut writer = Writer::new(room);
@@ -498,7 +498,7 @@ fn encode_again(room: &mut [u8], encode: &Encode<'_>) -> Result<(), EncodeError>
     if writer.written() == len { Ok(()) } else { Err(EncodeError::Unsteady) }
 }
 
-/// Another attempt to send what waited.
+/// Another attempt to send a waiting message.
 struct Retry<'a>(&'a Local);
 
 impl Transmit for Retry<'_> {

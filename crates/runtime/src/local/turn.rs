@@ -1,19 +1,20 @@
-//! When a place looks at its messages while tasks that never have to wait run, and who goes on first then.
+//! When a place looks for messages while it runs tasks that never wait, and which task goes on first then.
 //!
-//! A turn is what a place does between two looks at its messages. It is long if an operation finds that
-//! [`TURN_TIME_MAX`] has passed: it ends there, and the task that ended it is held until the messages that came
-//! meanwhile have been taken in. So a place that computes between operations serves others as often as itself.
+//! A turn is the time between two looks for messages. It is long if an operation finds that [`TURN_TIME_MAX`] has
+//! passed: it ends there, and the task that ended it is held until the messages that arrived meanwhile have been
+//! handled. So a place that computes between operations serves others as often as itself.
 //!
-//! Places that ask one place for work and compute as long as that place itself come each time a message late, and
-//! would wait for a whole turn. So if messages came after a long turn shortly before, the task is held until as many
-//! have come and no more follow, for at most a small part of the turn; not after one of many short operations, because
-//! who computes for as short a time waits for few of its own. Only messages count that ask for something or let the
-//! place send or run something: one that nobody but the held task waits for, as the edge of a neighbour's part, is no
-//! reason to hold it. On a host a few long turns in vain are forgiven, and a much shorter one says nothing of them.
+//! Places that ask one place for work, and compute as long as that place does, each arrive a message late, and would
+//! wait for a whole turn. So if messages came after a recent long turn, the task is held until the same number has come
+//! and no more follow, for at most a small part of the turn; but not after a turn of many short operations, because
+//! places that compute for short times wait for few operations of their own. Only messages count that ask for
+//! something, or let the place send or run something: one that only the held task waits for, such as the edge of a
+//! neighbour's part, is no reason to hold it. On a host a few long turns without messages are forgiven, and a much
+//! shorter one does not count.
 //!
 //! If the clock costs as much as an operation, it is read only when one of several operations sees that messages wait,
-//! or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will be
-//! long, or a few before.
+//! or after a recent long turn; and then at the operation at which, at the present pace, the turn will be long, or a
+//! few before.
 
 use super::{Clock, Local};
 use crate::limits::{
@@ -31,44 +32,45 @@ use std::time::Duration;
 /// The turn of a place.
 #[derive(Default)]
 pub(crate) struct Turn {
-    /// Beginning of the turn; if that is not measured, when an operation first saw that messages wait.
+    /// Start of the turn; if that is not measured, the time when an operation first saw that messages wait.
     start: Cell<Duration>,
-    /// Operations of this turn that saw that messages wait, where its beginning is not measured.
+    /// Number of operations of this turn that saw waiting messages, if its start is not measured.
     sightings: Cell<u32>,
-    /// Number of further operations for which the place counts as one that messages wait for: they look at the clock.
+    /// Number of further operations that look at the clock as if messages waited.
     looks: Cell<u32>,
-    /// Operations of this turn, where it is measured on a host, and the one that looks at the clock next.
+    /// Number of operations of this turn, if it is measured on a host, and the one that looks at the clock next.
     operations: Cell<u32>,
     next_look: Cell<u32>,
     /// True if an operation of this turn has found it long.
     is_long: Cell<bool>,
-    /// True if its time begins at the next operation.
+    /// True if its time starts at the next operation.
     restarts_clock: Cell<bool>,
     /// True if the last look of an operation found nothing anywhere.
     last_look_was_empty: Cell<bool>,
-    /// True if an operation has given way because of the time, and none has proceeded since.
+    /// True if an operation has yielded because of the time, and none has proceeded since.
     ended_early: Cell<bool>,
-    /// The task that gave way and is held, and whether that was because of the time.
+    /// The task that yielded and is held, and whether that was because of the time.
     held: Cell<Option<TaskRef>>,
     after_long: Cell<bool>,
     /// Time at which it goes on if nothing more comes, and the latest such time; `None` if after the next look.
     due: Cell<Option<Duration>>,
     latest: Cell<Duration>,
-    /// Messages that have come while it is held; and as many as are waited for, by what came after the last long turns.
+    /// Number of messages that have come while it is held, and of those that are waited for, learnt from the last long
+    /// turns.
     arrivals: Cell<usize>,
-    /// Values that tasks of other places have asked for, and how much the place had served when that was last compared.
+    /// Number of values that tasks of other places have asked for, and the place's service count when last compared.
     requests: Cell<u64>,
     served: Cell<u64>,
     expected: Cell<usize>,
-    /// Length of the turn for whose end the task is held, and the longest for whose end messages waited.
+    /// Length of the turn at whose end the task is held, and the longest at whose end messages waited.
     held_turn: Cell<Duration>,
     longest: Cell<Duration>,
-    /// Successive long turns for whose end none waited.
+    /// Number of successive long turns at whose end no messages waited.
     unawaited_turns: Cell<u32>,
 }
 
-/// Returns after how many operations a turn looks at the clock again, of which `operations` have taken `elapsed`: when
-/// it will be long if they go on so, but some at most, because the next ones may take longer.
+/// Returns the number of operations until a turn looks at the clock again, of which `operations` have taken `elapsed`:
+/// until it will be long at this pace, but at most some, because the next ones may take longer.
 fn until_next_look(operations: u32, elapsed: Duration) -> u32 {
     let (elapsed, most) = (elapsed.as_nanos().max(1) as u64, TURN_TIME_MAX.as_nanos() as u64);
     let left = u64::from(operations) * most.saturating_sub(elapsed) / elapsed;
@@ -76,13 +78,13 @@ fn until_next_look(operations: u32, elapsed: Duration) -> u32 {
 }
 
 impl Turn {
-    /// Returns `true` if the turn that was ended is much shorter than those for whose end messages waited.
+    /// Returns `true` if the turn that ended is much shorter than those at whose end messages waited.
     fn is_brief(&self) -> bool {
         self.held_turn.get() < self.longest.get() / 2
     }
 
-    /// Learns from the messages that have come for the end of a long turn. On a modelled core, where others are late
-    /// by no accident, it `forgives` nothing.
+    /// Learns from the number of messages at the end of a long turn. On a modelled core, where other places are never
+    /// late by accident, `forgives` is false.
     fn record_arrivals(&self, arrivals: usize, forgives: bool) {
         if arrivals > 0 {
             self.expected.set(arrivals);
@@ -101,7 +103,7 @@ impl Turn {
         }
     }
 
-    /// Counts operations anew.
+    /// Resets the counts of operations.
     fn reset_counts(&self) {
         self.operations.set(0);
         self.next_look.set(0);
@@ -109,12 +111,12 @@ impl Turn {
 }
 
 impl Local {
-    /// Returns `true` if the turn has been long, and an operation that is about to begin must give way.
+    /// Returns `true` if the turn has been long, and an operation that is about to begin must yield.
     #[inline]
     pub(crate) fn is_turn_long(&self) -> bool {
         let turn = &self.turn;
         let is_long = match self.clock {
-            // No time passes within a turn.
+            // Time does not advance within a turn.
             Clock::Steps(_) => false,
             Clock::Host(_) if !self.has_remote_hosts && turn.looks.get() == 0 => {
                 self.spent.get().is_multiple_of(LOOK_EFFORT)
@@ -130,9 +132,11 @@ impl Local {
         is_long
     }
 
-    /// Returns `true` if messages have waited for longer than a turn may take, when an operation sees that some wait.
+    /// Returns `true` if messages have waited for longer than a turn may take; called when an operation sees that some
+    /// wait.
     ///
-    /// Looks at the clock at the first, second, fourth, .. such operation of a turn: it costs as much as one.
+    /// Looks at the clock at the first, second, fourth, .. such operation of a turn, because a look costs as much as
+    /// one.
     fn have_messages_waited(&self) -> bool {
         let turn = &self.turn;
         let sightings = turn.sightings.get() + 1;
@@ -151,7 +155,7 @@ impl Local {
         let turn = &self.turn;
         turn.looks.set(turn.looks.get().saturating_sub(1));
         // If a program's code is measured, the code before the first operation of a turn may take longer than a turn
-        // should: so after a turn that ended early an operation proceeds whatever the time.
+        // should; so after a turn that ended early one operation proceeds whatever the time.
         let proceeds = turn.ended_early.take();
         if turn.restarts_clock.take() {
             turn.start.set(self.clock.now());
@@ -161,7 +165,7 @@ impl Local {
         !proceeds && self.has_turn_expired()
     }
 
-    /// Returns `true` if this turn has lasted too long by the clock; on a host, only some operations look at it.
+    /// Returns `true` if this turn has lasted too long by the clock, which only some operations read on a host.
     fn has_turn_expired(&self) -> bool {
         let turn = &self.turn;
         let elapsed = || self.clock.now().saturating_sub(turn.start.get());
@@ -176,7 +180,7 @@ impl Local {
         elapsed >= TURN_TIME_MAX
     }
 
-    /// Lets the next operation look at the clock: it takes what tasks of other places may have asked for meanwhile.
+    /// Makes the next operation look at the clock: it takes what tasks of other places may have asked for meanwhile.
     #[cold]
     #[inline(never)]
     pub fn measure_shared_turn(&self) {
@@ -191,7 +195,7 @@ impl Local {
         }
     }
 
-    /// Begins a turn, after `arrived` messages were taken in; lets a task that was held go on if it is time.
+    /// Begins a turn, after `arrived` messages were handled; releases a held task if it is time.
     #[inline]
     pub(super) fn begin_turn(&self, arrived: usize) {
         let turn = &self.turn;
@@ -212,9 +216,9 @@ impl Local {
         }
     }
 
-    /// Notes what an operation found that looked for a message of `source` alone, where there are other hosts.
+    /// Records the result of an operation that looked only for a message of `source`, in a run of several hosts.
     ///
-    /// A look in vain for one of another host has also asked whether anything else came.
+    /// A look that found nothing, for a message of another host, has also asked whether anything else came.
     pub(super) fn note_look(&self, source: PlaceId, found: Next) {
         let is_far = self.endpoint.other_hosts().is_some_and(|hosts| hosts.is_far(source));
         let was_empty = self.turn.last_look_was_empty.replace(is_far && found == Next::Nothing);
@@ -223,8 +227,8 @@ impl Local {
         }
     }
 
-    /// Measures the turn from the next operation on where there are other hosts: this one has looked at all that may
-    /// have come, and found nothing before it found what it waits for.
+    /// Starts the time of the turn at the next operation, in a run of several hosts: this one has looked for all
+    /// messages, and found nothing before it found what it waits for.
     pub(crate) fn restart_turn_clock(&self) {
         if self.has_remote_hosts {
             self.turn.restarts_clock.set(true);
@@ -252,18 +256,18 @@ impl Local {
         self.release_held();
     }
 
-    /// Notes that a task of another place has asked for what may not be here yet.
+    /// Records that a task of another place has asked for something that may not be here yet.
     pub fn note_request(&self) {
         self.turn.requests.set(self.turn.requests.get() + 1);
     }
 
-    /// Requests that have come, messages that the place has sent, and tasks that it has queued.
+    /// Returns the number of requests received, messages sent and tasks queued.
     fn served(&self) -> u64 {
         let sent = self.tally.count(CounterId::MessagesSent);
         self.turn.requests.get() + sent + self.ready.borrow().progress().0
     }
 
-    /// Puts the task that is held, if one is, behind those that are ready.
+    /// Puts the held task, if any, behind those that are ready.
     pub(super) fn release_held(&self) {
         self.turn.due.set(None);
         if let Some(task) = self.turn.held.take() {
@@ -271,7 +275,7 @@ impl Local {
         }
     }
 
-    /// Queues a task that is to run again, or holds it if it has given way to messages.
+    /// Queues a task that must run again, or holds it if it has yielded to messages.
     pub(super) fn requeue(&self, task: TaskRef) {
         let turn = &self.turn;
         let has_yielded = self.has_yielded.get();
@@ -279,7 +283,7 @@ impl Local {
         if after_long {
             turn.held_turn.set(self.clock.now().saturating_sub(turn.start.get()));
         }
-        // If there are other hosts, only this place serves them: so whatever gives way goes on after them.
+        // If there are other hosts, only this place serves them: so whatever yields goes on after them.
         if turn.held.get().is_some() || !(after_long || has_yielded && self.has_remote_hosts) {
             return self.ready(task, task.header().priority());
         }
@@ -299,7 +303,7 @@ impl Local {
         }
     }
 
-    /// Returns the time at which the task that is held goes on, if nothing comes.
+    /// Returns the time at which the held task goes on, if nothing comes.
     pub(crate) fn turn_due(&self) -> Option<Duration> {
         self.turn.due.get()
     }
@@ -309,7 +313,8 @@ impl Local {
 mod tests {
     use super::*;
 
-    /// The operation at which a turn is found long whose operations take `each`, and how many have looked at the clock.
+    /// Returns the operation at which a turn of operations of `each` is found long, and the number that looked at the
+    /// clock.
     fn found_long(each: Duration) -> (u32, u32) {
         let (mut operation, mut looks) = (1, 1);
         while each * operation < TURN_TIME_MAX {

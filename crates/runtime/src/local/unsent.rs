@@ -1,4 +1,4 @@
-//! Why a message was not sent.
+//! Reasons why a message was not sent.
 
 use crate::error::{Error, ErrorKind};
 use crate::wire::EncodeError;
@@ -8,7 +8,7 @@ use isles_transport::SendError;
 /// Reason why nothing was sent.
 #[derive(Debug)]
 pub enum Unsent {
-    /// No room now; [`Local::send`](super::Local::send) never answers this.
+    /// There is no room now; [`Local::send`](super::Local::send) never returns this.
     Full,
     /// The receiver is dead.
     DeadPlace(PlaceId),
@@ -16,10 +16,10 @@ pub enum Unsent {
     TooLong {
         /// Its length in bytes.
         len: usize,
-        /// The most bytes of a message.
+        /// Largest length in bytes.
         max: usize,
     },
-    /// A value refused to be encoded.
+    /// A value could not be encoded.
     Unencodable(EncodeError),
 }
 
@@ -28,7 +28,7 @@ impl From<SendError> for Unsent {
         match error {
             SendError::DeadPlace(place) => Unsent::DeadPlace(place),
             SendError::TooLong { len, max } => Unsent::TooLong { len, max },
-            // A message that was abandoned is handled by who wrote it.
+            // The caller handles an abandoned message, which it wrote itself.
             SendError::Full | SendError::Abandoned => Unsent::Full,
         }
     }

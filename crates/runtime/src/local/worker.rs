@@ -1,4 +1,4 @@
-//! The worker of a place: takes in messages, runs ready tasks, waits when there is nothing to do.
+//! The worker of a place: handles messages, runs ready tasks, and waits when there is nothing to do.
 
 use super::{Clock, FlagGuard, Local};
 use crate::call::span::TASK;
@@ -24,7 +24,7 @@ pub enum Step {
 }
 
 impl Local {
-    /// Takes in what has arrived and runs a batch of ready tasks; never blocks.
+    /// Handles messages that have arrived and runs a batch of ready tasks; never blocks.
     pub fn step(&self) -> Step {
         let begun = self.step_begin();
         let arrived = self.poll_with_spin(if self.is_full() { Inbound::Control } else { Inbound::All });
@@ -46,16 +46,17 @@ impl Local {
         Step::Busy
     }
 
-    /// Takes in what has arrived and sends what waits, but runs no task; for the time when the program is over.
+    /// Handles messages that have arrived and sends what waits, but runs no task; for the time when the program is
+    /// over.
     pub fn progress_messages(&self) -> Step {
-        // Data, too, whatever is queued already: its senders may wait for room, and end only then.
+        // Data, too, whatever is queued already: its senders may wait for room, and end only once they have it.
         match self.poll_messages(Inbound::All) + self.flush_outbox() {
             0 => Step::Idle,
             _ => Step::Busy,
         }
     }
 
-    /// Does the work that is left for when there is nothing else to do.
+    /// Does the work that is left for idle times.
     fn idle_step(&self) -> Step {
         let was_busy = self.services().run_idle(self)
             || self.timers.expire(self) > 0
@@ -64,7 +65,7 @@ impl Local {
         if was_busy { Step::Busy } else { Step::Idle }
     }
 
-    /// Does what is due by now of services and parts; returns whether anything was.
+    /// Does the due work of services and parts; returns whether there was any.
     #[inline]
     fn run_due(&self) -> bool {
         let were_services_due = self.services().run_due(self);
@@ -81,20 +82,20 @@ impl Local {
         self.note_wake();
     }
 
-    /// Returns `true` if so much was taken in that data stays in its queues until tasks have begun.
+    /// Returns `true` if the backlog is at its bound, so that data stays in its queues until tasks have begun.
     pub(crate) fn is_full(&self) -> bool {
         let (queued, begun) = self.ready.borrow().progress();
         self.backlog.is_full(queued, begun)
     }
 
-    /// Delivers a batch of arrivals; returns how many.
+    /// Delivers a batch of arrivals; returns their number.
     pub fn poll_messages(&self, inbound: Inbound) -> usize {
         let _delivering = FlagGuard::new(&self.delivering);
         self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival))
             + if self.is_watching.get() { self.services().poll_values(self) } else { 0 }
     }
 
-    /// As [`Local::poll_messages`]; where nothing has arrived and no task is ready, looks for a while.
+    /// As [`Local::poll_messages`]; if nothing has arrived and no task is ready, polls for a while.
     #[inline]
     fn poll_with_spin(&self, inbound: Inbound) -> usize {
         let arrived = self.poll_messages(inbound);
@@ -104,14 +105,14 @@ impl Local {
         (1..SPIN_POLLS).map(|_| self.poll_messages(inbound)).find(|arrived| *arrived > 0).unwrap_or(0)
     }
 
-    /// Returns `true` if a place that has nothing to do may keep its processor to look for messages.
+    /// Returns `true` if an idle place may keep its processor to poll for messages.
     #[inline]
     pub fn may_spin(&self) -> bool {
         !self.shares_processors && !self.has_remote_hosts && matches!(self.clock, Clock::Host(_))
     }
 
     /// Shows the oldest message from `source`, if it is a small one for `handler`, to `read`, and takes it if that
-    /// gives something; see [`isles_transport::Endpoint::take_next`].
+    /// returns a value; see [`isles_transport::Endpoint::take_next`].
     #[inline]
     pub fn take_next(
         &self,
@@ -137,7 +138,7 @@ impl Local {
         next
     }
 
-    /// Moves what other threads have woken into the ready queue; returns how many tasks.
+    /// Moves tasks that other threads have woken into the ready queue; returns their number.
     fn take_woken(&self) -> usize {
         // NEED: other threads leave memory for the pool.
         // SOUND: injector and pool are this place's, and so is the thread.
@@ -148,7 +149,7 @@ impl Local {
         woken.len()
     }
 
-    /// Runs a batch of ready tasks, up to one that gives way; returns how many.
+    /// Runs a batch of ready tasks, up to one that yields; returns their number.
     fn run_ready(&self) -> usize {
         for ran in 0..READY_BATCH {
             if self.tasks_wait_for_sends() {
@@ -174,7 +175,7 @@ impl Local {
         let (scope, site, listed) = (task.header().scope, task.header().site, task.listed());
         if self.is_cancelled(scope) && !task.is_over() {
             self.cancel_task(task, scope);
-            // It stood in the queue, so its queue lets it go.
+            // It was in the queue, which releases it by this poll.
             let _ = self.poll(task);
             return;
         }
@@ -192,7 +193,7 @@ impl Local {
             }
             Some(PollOutcome::Suspended) => {
                 self.suspended.borrow_mut().insert(task);
-                // The news may have come while it ran.
+                // The cancellation may have arrived while it ran.
                 if self.is_cancelled(scope) {
                     task.wake();
                 }
@@ -215,7 +216,7 @@ impl Local {
         unsafe { task.run(self.pool()) }
     }
 
-    /// Tells the finish of `scope` that one of its tasks has ended.
+    /// Reports the end of a task to the finish of `scope`.
     #[inline]
     pub fn finish_task(&self, scope: Scope, result: crate::Result<()>) {
         match (scope.kind(), result) {
@@ -228,12 +229,12 @@ impl Local {
     #[cold]
     fn fail_task(&self, scope: Scope, error: &crate::Error) {
         match scope.kind() {
-            // The finish says itself that it was cancelled; what is lost of a long list should be something else.
+            // The finish itself reports that it was cancelled; in a long list that is cut, other errors matter more.
             ScopeKind::Counted(key) if error.is_cancellation() && self.finishes.is_cancelled(scope) => {
                 self.finishes.end(self, key, None);
             }
             ScopeKind::Counted(key) => self.finishes.end(self, key, Some(fault_of(self, error))),
-            // Nobody reads what the task says: no fault.
+            // Output that nobody reads is no fault.
             ScopeKind::Remote(_) | ScopeKind::Detached if *error.kind() == ErrorKind::OutputClosed => {}
             ScopeKind::Remote(_) | ScopeKind::Detached => {
                 notice(format_args!("isles: a detached task failed {error}"));
@@ -264,13 +265,13 @@ impl Local {
         self.calls.borrowed.borrow().get(index as usize).is_some_and(|entry| entry.abandoned)
     }
 
-    /// Queues the waiting tasks of the scopes that are `wanted`, so that those to be dropped end.
+    /// Queues the suspended tasks of the `wanted` scopes, so that those to be dropped end.
     pub(crate) fn wake_suspended(&self, wanted: impl Fn(Scope) -> bool) {
         let tasks = self.suspended.borrow().list();
         tasks.into_iter().filter(|task| wanted(task.header().scope)).for_each(TaskRef::wake);
     }
 
-    /// Drops every task of the place, those too that destructors start meanwhile; for its end.
+    /// Drops every task of the place, including those that destructors start meanwhile; at its end.
     pub(crate) fn drop_tasks(&self) {
         self.timers.clear();
         loop {
@@ -286,13 +287,13 @@ impl Local {
                 if !task.is_over() {
                     task.conclude();
                 }
-                // A task that was over is let go by its queue.
+                // A task that had ended is released by its queue.
                 let _ = self.poll(task);
             }
         }
     }
 
-    /// Lets no more tasks in from other threads; the place has none any more.
+    /// Accepts no more tasks from other threads; the place has none left.
     pub(crate) fn close_injector(&self) {
         debug_assert!(!self.has_ready() && self.suspended.borrow().list().is_empty());
         // NEED: other threads leave memory for the pool.

@@ -1,14 +1,15 @@
 //! Handles of a dead place: how they are found and given back.
 //!
 //! A dead place gives nothing back, and it may have lent on what it had. So what was lent to it can be forgotten only
-//! when everybody who has a part from it counts as having it from the part's home. Who has lent something to a dead
-//! place asks the home of the part (`Inquire`). The home asks all living places (`Ask`), which answer when they know
-//! all of these deaths, and so have received all that the dead have sent: first they say which parts of this home they
-//! have from a dead place (`Adopt`), then that this was all (`Answer`). Then the home, and who has asked it, forgets
-//! what was lent to the dead. A further death begins a new round, because the dead may have had parts from each other.
+//! when all places that have a part from it count the part as lent by the home. A place that lent something to a dead
+//! place asks the home of the part (`Inquire`). The home asks all living places (`Ask`). Each answers once it knows all
+//! of these deaths, and so has received everything that the dead have sent: first it names the parts of this home that
+//! it has from a dead place (`Adopt`), then it says that these were all (`Answer`). Then the home and the places that
+//! inquired forget what was lent to the dead. A further death begins a new round, because the dead may have had parts
+//! from each other.
 //!
-//! A pure machine. Invariant: nothing is forgotten before each living place has answered in one round about all places
-//! whose death the home knew when it began.
+//! A pure machine. Invariant: nothing is forgotten before each living place has answered, in one round, about all
+//! places whose death the home knew when the round began.
 
 use isles_protocol::PlaceId;
 use isles_protocol::ordered::OrderedSet;
@@ -54,7 +55,8 @@ impl Deaths {
         &mut self,
         place: PlaceId,
         homes: OrderedSet<PlaceId>,
-        (here, living): (PlaceId, &[PlaceId]),
+        here: PlaceId,
+        living: &[PlaceId],
     ) -> Vec<DeathStep> {
         if !self.known.insert(place) {
             return Vec::new();
@@ -65,7 +67,7 @@ impl Deaths {
         let others = homes.iter().filter(|home| *home != here && !self.known.contains(*home));
         steps.extend(others.map(inquire));
         if own || self.round.is_some() {
-            self.begin(Default::default(), living, &mut steps);
+            self.begin(OrderedSet::default(), OrderedSet::default(), living, &mut steps);
         }
         steps
     }
@@ -80,7 +82,7 @@ impl Deaths {
     ) -> Vec<DeathStep> {
         let mut steps = Vec::new();
         // A death that is not known here yet begins a new round when it is.
-        self.begin((OrderedSet::from_iter([by]), dead.into_iter().collect()), living, &mut steps);
+        self.begin(OrderedSet::from_iter([by]), dead.into_iter().collect(), living, &mut steps);
         steps
     }
 
@@ -113,7 +115,8 @@ impl Deaths {
     /// Begins a round about all deaths that are known here or to `inquirers`, in the place of one under way.
     fn begin(
         &mut self,
-        (mut inquirers, mut dead): (OrderedSet<PlaceId>, OrderedSet<PlaceId>),
+        mut inquirers: OrderedSet<PlaceId>,
+        mut dead: OrderedSet<PlaceId>,
         living: &[PlaceId],
         steps: &mut Vec<DeathStep>,
     ) {

@@ -1,16 +1,16 @@
-//! Parts: values that a handle stands for, on one place or on several, and how many handles there are anywhere.
+//! Parts: values that handles refer to, at one place or at several, and the count of their handles.
 //!
-//! Handles are counted along the ways that they went (indirect reference counting: Piquer, PARLE 1991). A place counts
-//! the handles that it lent to others. A place that got one owes it to the lender; the first lender is its parent. When
-//! no handle lives at a place and none is lent from there, it gives back what it owes. When that is so at the home,
-//! no handle lives anywhere, and the part is freed on all places. No message is sent when a handle is copied, and
-//! none but the handle itself when it travels.
+//! Handles are counted along the paths that they took (indirect reference counting: Piquer, PARLE 1991). A place counts
+//! the handles that it lent to others. A place that received one owes it to the lender; the first lender is its parent.
+//! When no handle lives at a place and none is lent from there, it returns what it owes. When that holds at the home,
+//! no handle lives anywhere, and the part is freed at all places. Copying a handle sends no message, and sending one
+//! needs no other message than its own.
 //!
-//! Returns that are owed are not sent at once but [`RETURN_WAIT`](crate::limits::RETURN_WAIT) later, or before the next
-//! control message of a finish: a stream of tasks costs no message each, and a place that learns that tasks have ended
-//! knows already that their handles are gone. `docs/decisions/0007-counting-handles.md` says why.
+//! Owed returns are not sent at once but [`RETURN_WAIT`](crate::limits::RETURN_WAIT) later, or before the next control
+//! message of a finish: a stream of tasks does not cost a message each, and a place that learns that tasks have ended
+//! already knows that their handles are gone. `docs/decisions/0007-counting-handles.md` says why.
 //!
-//! A place that dies gives nothing back; [`deaths`] says how what it had is settled all the same.
+//! A place that dies returns nothing; [`deaths`] settles what it had.
 
 mod deaths;
 mod replicate;
@@ -40,42 +40,42 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::Any;
 use std::rc::Rc;
 
-/// Value of a part at one place, for which its handles stand.
+/// Value of a part at one place, which its handles refer to.
 pub type Value = Rc<dyn Any>;
 
-/// The name of a part in the whole run.
+/// The id of a part in the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PartId {
     /// The place that made it and counts it.
     pub(crate) home: PlaceId,
-    /// Counts the parts made at `home`; never reused.
+    /// Number of the part among those made at `home`; never reused.
     serial: u64,
 }
 
 /// Message between places about parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum PartMessage {
-    /// To a lender: the number of handles of each part that are gone.
+    /// To a lender: the number of handles of each part that are dropped.
     Return(Vec<(PartId, u64)>),
     /// From the home: no handle is left anywhere.
     Free(PartId),
     /// To a home: handles of its parts were lent to these places, which are dead.
     Inquire(Vec<PlaceId>),
-    /// From a home, in this round: does the place know that these are dead?
+    /// From a home, in this round: asks whether the place knows that these are dead.
     Ask(u64, Vec<PlaceId>),
     /// To the home: the place has these parts from a dead place.
     Adopt(Vec<PartId>),
-    /// To the home: the place knows, and that was all.
+    /// To the home: the place knows, and has named all such parts.
     Answer(u64),
     /// From a home: what was lent of its parts to these dead places is gone.
     Forget(Vec<PlaceId>),
 }
 
-/// One handle's share of a part: as long as it lives, the part does. Elsewhere than at its place, in its run, it counts
-/// nothing and stands for nothing.
+/// One handle's share of a part, which lives at least as long. Outside of its place and run it counts nothing and
+/// refers to nothing.
 #[derive(Debug)]
 pub struct PartRef {
-    // The name of the part, apart: the slot has its room.
+    // The id of the part, in two fields: the slot fits between them.
     serial: u64,
     home: PlaceId,
     slot: SlotHint,
@@ -83,14 +83,14 @@ pub struct PartRef {
 }
 
 impl PartRef {
-    /// The handle's share of a part of the place of `local`.
+    /// Returns the handle's share of a part at the place of `local`.
     #[inline]
     fn of(local: &Local, id: PartId, slot: SlotHint) -> PartRef {
         PartRef { serial: id.serial, home: id.home, slot, attachment: local.attachment() }
     }
 
-    /// Makes a part here, with `value` as what the handle stands for on this place. `at` says which places have a
-    /// value, if others do.
+    /// Makes a part here, whose handles refer to `value` at this place. `at` has the places with a value, if there are
+    /// others.
     pub fn make(value: Value, at: Option<Members>) -> PartRef {
         Local::with(|local| {
             let (id, slot) = local.parts.borrow_mut().make(local.here(), value, at);
@@ -103,14 +103,14 @@ impl PartRef {
         self.attachment
     }
 
-    /// The name of the part.
+    /// Returns the id of the part.
     #[inline]
     pub fn id(&self) -> PartId {
         PartId { home: self.home, serial: self.serial }
     }
 
-    /// Adopts a handle that has arrived, which `lender` counts, or nobody. Returns it with the value of the part here;
-    /// `None` if it is of no place of this run.
+    /// Adopts a handle that has arrived, which `lender` counts, or nothing does. Returns it with the value of the part
+    /// here; `None` if it belongs to no place of this run.
     // Not returned through memory, from where `take` would copy it.
     #[inline(always)]
     fn adopt(id: PartId, lender: Option<PlaceId>) -> Option<(PartRef, Option<Value>)> {
@@ -123,11 +123,11 @@ impl PartRef {
         })?
     }
 
-    /// Counts a handle that is written into the message under way; the place that counts it, none if it is on trial
-    /// and goes nowhere.
+    /// Counts a handle that is written into the current message; returns the place that counts it, or `None` in a
+    /// round-trip check, which sends nothing.
     ///
     /// # Errors
-    /// Why it cannot be sent.
+    /// Why the handle cannot be sent.
     #[inline]
     fn lend(&self) -> std::result::Result<Option<PlaceId>, &'static str> {
         Local::try_with(|local| {
@@ -137,7 +137,7 @@ impl PartRef {
             if roundtrip_check::is_on() {
                 return Ok(None);
             }
-            local.parts.borrow_mut().count_sent((self.id(), self.slot), local.written_to());
+            local.parts.borrow_mut().count_sent(self.id(), self.slot, local.written_to());
             Ok(Some(local.here()))
         })
         .unwrap_or(Err("a handle can be sent only from within a place"))
@@ -148,7 +148,7 @@ impl PartRef {
         self.attachment.try_with(|local| local.parts.borrow().value(self.id()))??.downcast().ok()
     }
 
-    /// Returns the places that have a value, if more than the home do; known where there is one.
+    /// Returns the places that have a value, if that is more than the home; known where there is one.
     ///
     /// # Errors
     /// [`Misused`](crate::ErrorKind::Misused): the handle does not belong here.
@@ -167,7 +167,7 @@ impl Clone for PartRef {
 impl Drop for PartRef {
     fn drop(&mut self) {
         self.attachment.try_with(|local| {
-            let freed = local.parts.borrow_mut().release((self.id(), self.slot), local.here());
+            let freed = local.parts.borrow_mut().release(self.id(), self.slot, local.here());
             if let Some(id) = freed {
                 free_part(local, id);
             }
@@ -175,24 +175,24 @@ impl Drop for PartRef {
     }
 }
 
-/// Home and serial of the part, how many places count the handle, and which: numbers only, so that they can be written
-/// and read in one go.
+/// Home and serial of the part, number of places that count the handle, and which: only numbers, so that they are
+/// written and read in one go.
 type Name = (u32, u64, u8, u32);
 
 impl PartRef {
-    /// The name under which the handle goes.
+    /// Returns the name under which the handle is sent.
     ///
     /// # Errors
-    /// Why it cannot be sent.
+    /// Why the handle cannot be sent.
     #[inline]
     fn name(&self) -> std::result::Result<Name, &'static str> {
         let lender = self.lend()?;
         Ok((self.home.0, self.serial, u8::from(lender.is_some()), lender.unwrap_or(self.home).0))
     }
 
-    /// Returns the handle that has arrived under a name; `None` if it is of no place of this run.
+    /// Returns the handle that has arrived under a name; `None` if it belongs to no place of this run.
     #[inline(always)]
-    fn named((home, serial, lenders, lender): Name) -> Option<(PartRef, Option<Value>)> {
+    fn named(home: u32, serial: u64, lenders: u8, lender: u32) -> Option<(PartRef, Option<Value>)> {
         let lender = match lenders {
             0 => None,
             1 => Some(PlaceId(lender)),
@@ -215,19 +215,19 @@ impl PartRef {
     /// Reads what [`PartRef::put`] wrote; as [`PartRef::with_value`].
     ///
     /// # Errors
-    /// [`DecodeError`]: it is not that, or of no place of this run.
+    /// [`DecodeError`]: the bytes are not that, or the handle belongs to no place of this run.
     #[inline]
     pub fn take(from: &mut Reader<'_>) -> std::result::Result<(PartRef, Option<Value>), DecodeError> {
         let [home, serial, lenders, lender] = from.take_numbers()?;
         let narrow = |number| u32::try_from(number).ok();
         let name = narrow(home).zip(u8::try_from(lenders).ok()).zip(narrow(lender));
         let arrived =
-            name.and_then(|((home, lenders), lender)| PartRef::named((home, serial, lenders, lender)));
+            name.and_then(|((home, lenders), lender)| PartRef::named(home, serial, lenders, lender));
         arrived.ok_or_else(|| serde::de::Error::custom(NO_PLACE))
     }
 }
 
-/// Message for the name of a handle that no place of the run has given.
+/// Message for the name of a handle that belongs to no place of the run.
 const NO_PLACE: &str = "a handle of no place of this run";
 
 impl Serialize for PartRef {
@@ -245,34 +245,36 @@ impl<'de> Deserialize<'de> for PartRef {
 }
 
 impl PartRef {
-    /// A share that has arrived, with what the handle stands for on this place, if it is there.
+    /// Reads a share that has arrived; returns it with the value of its part at this place, if there is one.
     #[inline]
     pub fn with_value<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<(PartRef, Option<Value>), D::Error> {
-        PartRef::named(Name::deserialize(deserializer)?).ok_or_else(|| serde::de::Error::custom(NO_PLACE))
+        let (home, serial, lenders, lender) = Name::deserialize(deserializer)?;
+        let arrived = PartRef::named(home, serial, lenders, lender);
+        arrived.ok_or_else(|| serde::de::Error::custom(NO_PLACE))
     }
 }
 
-/// Settles what `place`, which has died, had.
+/// Settles the handles of `place`, which has died.
 pub(crate) fn place_died(local: &Local, place: PlaceId) {
     let others: Vec<PlaceId> = local.others().collect();
     let steps = {
         let mut parts = local.parts.borrow_mut();
         let homes = parts.homes_with_handles_at(&OrderedSet::from_iter([place]));
-        parts.deaths.record_death(place, homes, (local.here(), &others))
+        parts.deaths.record_death(place, homes, local.here(), &others)
     };
     settle_deaths(local, steps);
 }
 
-/// Gives back what this place owes, if it is time to; returns whether it was.
+/// Returns the handles that this place owes, if it is time to; returns whether it did.
 #[inline]
 pub(crate) fn run_due(local: &Local) -> bool {
     let is_due = local.parts.borrow().is_due();
     is_due && settle_if_due(local)
 }
 
-/// Gives back what this place owes, if it is time to; says whether it was.
+/// Returns the handles that this place owes, if it is time to; returns whether it did.
 fn settle_if_due(local: &Local) -> bool {
     let is_return_due = local.parts.borrow_mut().is_return_due(local.clock().now());
     if is_return_due {
@@ -281,14 +283,14 @@ fn settle_if_due(local: &Local) -> bool {
     is_return_due
 }
 
-/// Frees a part of this home that is out of use everywhere.
+/// Frees a part of this home that has no handles anywhere.
 fn free_part(local: &Local, id: PartId) {
     let mut settled = Settled::default();
     local.parts.borrow_mut().free_part(id, &mut settled);
     execute_settled(local, settled);
 }
 
-/// Gives back what this place owes.
+/// Returns the handles that this place owes.
 #[inline]
 pub(crate) fn settle(local: &Local) {
     if local.parts.borrow().is_due() {
@@ -298,10 +300,10 @@ pub(crate) fn settle(local: &Local) {
 }
 
 fn execute_settled(local: &Local, settled: Settled) {
-    // The values are dropped here, when nothing is borrowed: their own drops may come back, or panic.
+    // The values are dropped here, while nothing is borrowed: their drops may come back, or panic.
     settled.freed.into_iter().for_each(panic::drop_caught);
     for (to, message) in settled.messages {
-        // A dead place holds no handles that matter any more.
+        // The handles of a dead place no longer matter.
         let _ = local.send(to, Class::Control, Handler::Part.id(), |writer| writer.put_serde(&message));
     }
 }
@@ -310,7 +312,7 @@ fn execute_settled(local: &Local, settled: Settled) {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     match reader.take_serde()? {
         PartMessage::Return(counts) => counts.into_iter().try_for_each(|(id, count)| {
-            let freed = local.parts.borrow_mut().given_back(id, (source, count), local.here());
+            let freed = local.parts.borrow_mut().given_back(id, source, count, local.here());
             if let Some(id) =
                 freed.map_err(|NotLent| Refused::of_service("it gives back handles that were not lent"))?
             {
@@ -353,7 +355,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 }
 
 fn settle_deaths(local: &Local, steps: Vec<DeathStep>) {
-    // A place that is dead by now is settled in its turn.
+    // If the place has died meanwhile, its death is handled later.
     let tell = |to: PlaceId, message: &PartMessage| {
         let _ = local.send(to, Class::Control, Handler::Part.id(), |writer| writer.put_serde(message));
     };
@@ -372,7 +374,7 @@ fn settle_deaths(local: &Local, steps: Vec<DeathStep>) {
     }
 }
 
-/// Forgets what was lent from here to the dead, of parts of `home`.
+/// Subtracts the handles of parts of `home` that were lent from here to the dead.
 fn forget_lent(local: &Local, home: PlaceId, dead: &OrderedSet<PlaceId>) {
     let unused = local.parts.borrow_mut().forget_lent(home, dead, local.here());
     unused.into_iter().for_each(|id| free_part(local, id));

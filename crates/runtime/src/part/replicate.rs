@@ -1,4 +1,4 @@
-//! Making a part on all places, or on those of a team, and folding it back into one value.
+//! Making a part at all places, or at those of a team, and folding its values into one.
 
 use super::{PartId, PartRef};
 use crate::call::function::Function;
@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::panic::Location;
 use std::rc::Rc;
 
-/// The site of bodies that the runtime sends itself.
+/// The site of bodies that the runtime itself sends.
 #[derive(Clone, Copy)]
 pub struct InternalSite;
 
@@ -31,7 +31,7 @@ impl Site for InternalSite {
     }
 }
 
-/// A capture of the runtime itself: any value that serde can carry.
+/// A capture of the runtime itself: any value that serde can encode.
 pub struct SerdeCapture<'a, T>(pub &'a T);
 
 impl<T: Serialize + DeserializeOwned> Travel for SerdeCapture<'_, T> {
@@ -61,10 +61,10 @@ impl<T: Serialize + DeserializeOwned> Ship for SerdeReturn<T> {
     }
 }
 
-/// Makes a part at each of `members`: here of `value`, elsewhere of what `make` makes of a copy of `seed`.
+/// Makes a part at each of `members`: here with `value`, elsewhere with the result of `make` on a copy of `seed`.
 ///
-/// Costs two messages a place; the seed goes down a binary tree of places. `make` captures nothing: what a program
-/// hands over travels in the seed, as a `Function`. `caller` is the line of the program that waits for it.
+/// Costs two messages a place; the seed goes down a binary tree of places. `make` captures nothing: a function of the
+/// program travels in the seed, as a `Function`. `caller` is the line of the program that waits.
 pub async fn replicate<A, T, M>(
     caller: &'static Location<'static>,
     members: Members,
@@ -112,7 +112,7 @@ impl ReplicationTree {
     }
 }
 
-/// Sends the seed to the first place of each half of `range`, which sends it on to the rest of that half.
+/// Sends the seed to the first place of each half of `range`, which sends it to the rest of that half.
 fn send_down<A, T, M>(tree: &ReplicationTree, seed: &A, range: Range<u32>, make: M)
 where
     A: Serialize + DeserializeOwned,
@@ -147,8 +147,8 @@ fn halves(range: Range<u32>) -> impl Iterator<Item = Range<u32>> {
 
 /// Folds the values of a part at all its members into one, in their order.
 ///
-/// `read` gives a place's own value and captures nothing; `merge` puts two together, the left one of the lower
-/// places. The tree of merges depends on the number of places only, whoever asks.
+/// `read` returns a place's own value and captures nothing; `merge` combines two, the left one of the lower places. The
+/// tree of merges depends only on the number of places.
 pub async fn fold<T, V, R>(share: &PartRef, read: R, merge: fn(V, V) -> V) -> Result<V>
 where
     T: 'static,

@@ -1,9 +1,8 @@
 //! The entries of the parts that a place knows, in slots.
 //!
-//! A handle remembers the slot of its part, so that what is done with it needs no search by name; a name that arrives
-//! is looked up once. Names are never used again, so the name that stands in a slot is its generation: a slot that has
-//! become another part's is found out, and its old part is looked up by name. Invariant: `names` has each part that
-//! stands in a slot, and no other.
+//! A handle remembers the slot of its part, so operations on it need no lookup by id; an id that arrives is looked up
+//! once. Ids are never reused, so the id in a slot is its generation: a handle notices that its slot now belongs to
+//! another part, and looks its own up by id. Invariant: `names` has exactly the parts that are in slots.
 
 use super::PartId;
 use isles_protocol::PlaceId;
@@ -27,15 +26,15 @@ impl SlotHint {
 pub(super) struct PartSlots<E> {
     slots: Slab<(PartId, E)>,
     names: HashMap<PartId, u32, NumberHasherBuilder>,
-    /// Names that were looked up last, with their slots: streams of messages bring handles to a few parts. A name is
-    /// at the index of its serial number, and stays until it is removed or another one takes its place.
+    /// Ids that were looked up last, with their slots: streams of messages bring handles to a few parts. An id is at
+    /// the index of its serial number, and stays until it is removed or replaced.
     recent: [Cell<(PartId, u32)>; RECENT],
 }
 
-/// Number of names remembered; a power of two.
+/// Number of ids remembered; a power of two.
 const RECENT: usize = 4;
 
-/// Returns the entry at the index of `id` if nothing is remembered there: a name that belongs to another index.
+/// Returns the entry for the index of `id` if nothing is remembered there: an id that belongs to another index.
 fn vacant_entry(id: PartId) -> (PartId, u32) {
     (PartId { serial: id.serial.wrapping_add(1), ..id }, 0)
 }
@@ -49,7 +48,7 @@ impl<E> Default for PartSlots<E> {
 }
 
 impl<E> PartSlots<E> {
-    /// The slot of `id`, if it has one.
+    /// Returns the slot of `id`, if it has one.
     #[inline]
     fn find(&self, id: PartId) -> Option<usize> {
         let (recent, slot) = self.recent(id).get();
@@ -69,7 +68,7 @@ impl<E> PartSlots<E> {
         Some(slot as usize)
     }
 
-    /// The entry of `id`, if there is one.
+    /// Returns the entry of `id`, if there is one.
     #[inline]
     pub(super) fn get(&self, id: PartId) -> Option<&E> {
         self.find(id).map(|slot| &self.slots[slot].1)
@@ -80,7 +79,7 @@ impl<E> PartSlots<E> {
         self.find(id).map(|slot| &mut self.slots[slot].1)
     }
 
-    /// The entry of `id`, which is most likely at `hint`.
+    /// Returns the entry of `id`, which is most likely at `hint`.
     #[inline]
     pub(super) fn get_at(&mut self, hint: SlotHint, id: PartId) -> Option<&mut E> {
         let slot = hint.0 as usize;
@@ -88,7 +87,7 @@ impl<E> PartSlots<E> {
         if is_there { self.slots.get_mut(slot).map(|(_, entry)| entry) } else { self.get_mut(id) }
     }
 
-    /// As [`PartSlots::get_at`], a new one if it has none.
+    /// As [`PartSlots::get_at`], but makes the entry if there is none.
     #[inline]
     pub(super) fn entry_at(&mut self, hint: SlotHint, id: PartId) -> &mut E
     where
@@ -99,7 +98,7 @@ impl<E> PartSlots<E> {
         if is_there { &mut self.slots[slot].1 } else { self.entry(id).1 }
     }
 
-    /// The entry of `id`, a new one if it has none, and where it is.
+    /// Returns the entry of `id` with its slot, and makes the entry if there is none.
     #[inline]
     pub(super) fn entry(&mut self, id: PartId) -> (SlotHint, &mut E)
     where
@@ -167,7 +166,7 @@ impl Hasher for NumberHasher {
         self.write_u64(u64::from(number));
     }
 
-    /// Multiplies by 2^64 over the golden ratio, whose high bits come to where the table looks (Knuth, volume 3, 6.4).
+    /// Multiplies by 2^64 over the golden ratio; the table uses the high bits of the result (Knuth, volume 3, 6.4).
     #[inline]
     fn write_u64(&mut self, number: u64) {
         self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);

@@ -1,6 +1,6 @@
-//! The parts that a place knows, and what it counts of each.
+//! The parts that a place knows, and their counts of handles.
 //!
-//! A pure machine: it says what is to be told to other places, and knows neither clock nor endpoint. Invariant: a place
+//! A pure machine: it returns the messages for other places, and knows neither clock nor endpoint. Invariant: a place
 //! other than the home where a handle lives, or that has lent one, owes at least one handle to its parent; so parents
 //! lead to the home, and the home counts at least one handle as lent.
 
@@ -18,11 +18,11 @@ use std::time::Duration;
 pub(crate) struct PartTable {
     serial: u64,
     entries: PartSlots<Entry>,
-    /// Handles in the message under way, and its receivers, until it is sent or given up.
+    /// Handles in the current message, with its receivers, until it is sent or given up.
     lent: Vec<(PartId, PlaceId)>,
-    /// The parts of which [`PartTable::settle`] has something to say, each once.
+    /// The parts for which [`PartTable::settle`] has work, without duplicates.
     due: Vec<PartId>,
-    /// Time since which it is known that there are any.
+    /// Time since which there are any.
     due_since: Option<Duration>,
     /// The deaths that are known here.
     pub(super) deaths: Deaths,
@@ -30,24 +30,24 @@ pub(crate) struct PartTable {
 
 #[derive(Default)]
 struct Entry {
-    /// Value of the part here; a handle to a part of its home only has none elsewhere.
+    /// Value of the part here; `None` for a handle of a part that only its home has.
     value: Option<Value>,
-    /// Handles alive at this place.
+    /// Number of handles alive at this place.
     handles: usize,
-    /// Handles that were sent from here and are not given back, by where they went.
+    /// Handles that were sent from here and not returned, by receiver.
     lent: OutstandingHandles,
-    /// The place whose count keeps the part for this one, and how many handles this one owes to it. None at the home,
-    /// and none where the part is not in use.
+    /// The place whose count keeps the part alive for this one, and the number of handles owed to it. `None` at the
+    /// home, and if the part is not in use.
     parent: Option<(PlaceId, u64)>,
-    /// Handles this place owes to others, who need not wait until the part is out of use here.
+    /// Handles that this place owes to others, which may be returned while the part is in use here.
     owed: OrderedMap<PlaceId, u64>,
     /// The places that have a value, to be freed with the part, if there are more than the home.
     members: Option<Members>,
-    /// True if it stands in [`PartTable::due`].
+    /// True if it is in [`PartTable::due`].
     is_due: bool,
 }
 
-/// Handles that were sent from a place and are not given back, by where they went: hardly ever to many places.
+/// Handles that were sent from a place and not returned, by receiver: hardly ever many receivers.
 #[derive(Debug, Default)]
 struct OutstandingHandles(Vec<(PlaceId, u64)>);
 
@@ -78,12 +78,12 @@ impl OutstandingHandles {
         true
     }
 
-    /// Returns `true` if some handles went to one of these places.
+    /// Returns `true` if handles went to one of these places.
     fn are_at(&self, places: &OrderedSet<PlaceId>) -> bool {
         self.0.iter().any(|(place, _)| places.contains(*place))
     }
 
-    /// Takes all off that went to these places.
+    /// Removes all handles that went to these places.
     fn forget(&mut self, places: &OrderedSet<PlaceId>) {
         self.0.retain(|(place, _)| !places.contains(*place));
     }
@@ -95,7 +95,7 @@ impl Entry {
         self.handles > 0 || !self.lent.is_empty()
     }
 
-    /// Owes one handle more to `lender`.
+    /// Owes one more handle to `lender`.
     #[inline]
     fn owe(&mut self, lender: PlaceId, home: PlaceId, here: PlaceId) {
         match &mut self.parent {
@@ -109,7 +109,7 @@ impl Entry {
     #[cold]
     fn add_debt_to_other(&mut self, lender: PlaceId, home: PlaceId) {
         match &mut self.parent {
-            // The home is the best parent: it waits for nobody.
+            // The home is the best parent: it depends on no other place.
             Some((parent, count)) if lender == home => {
                 *self.owed.get_or_default(*parent) += *count;
                 self.parent = Some((home, 1));
@@ -119,16 +119,16 @@ impl Entry {
     }
 }
 
-/// Work left to do when parts are out of use.
+/// Work that remains once parts are out of use.
 #[derive(Default)]
 pub(super) struct Settled {
-    /// The values whose parts are freed; to be dropped when nothing is borrowed.
+    /// The values of freed parts; to be dropped when nothing is borrowed.
     pub(super) freed: Vec<Value>,
     /// Messages to send, each with its receiver.
     pub(super) messages: Vec<(PlaceId, PartMessage)>,
 }
 
-/// More handles were given back than were lent.
+/// More handles were returned than were lent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotLent;
 
@@ -146,33 +146,33 @@ impl PartTable {
         (id, self.entries.insert(id, entry))
     }
 
-    /// Puts the value of a part of another home here, which has one at each of `members`.
+    /// Stores the value here of a part of another home, which has one at each of `members`.
     pub(crate) fn place(&mut self, id: PartId, value: Value, members: Members) {
         let (_, entry) = self.entries.entry(id);
         (entry.value, entry.members) = (Some(value), Some(members));
     }
 
-    /// The places that have a value, if more than the home do; known where there is one.
+    /// Returns the places that have a value, if that is more than the home; known where there is one.
     pub(super) fn members(&self, id: PartId) -> Option<Members> {
         self.entries.get(id)?.members.clone()
     }
 
-    /// The value here.
+    /// Returns the value here.
     pub(crate) fn value(&self, id: PartId) -> Option<Value> {
         self.entries.get(id)?.value.clone()
     }
 
-    /// One more handle here.
+    /// Counts one more handle here.
     pub(super) fn retain(&mut self, id: PartId) -> SlotHint {
         let (slot, entry) = self.entries.entry(id);
         entry.handles += 1;
         slot
     }
 
-    /// One handle less here; returns the part if it is at home and this was the last one anywhere, for
+    /// Counts one handle less here; returns the part if this is its home and it was the last one anywhere, for
     /// [`PartTable::free_part`].
     #[inline]
-    pub(super) fn release(&mut self, (id, slot): (PartId, SlotHint), here: PlaceId) -> Option<PartId> {
+    pub(super) fn release(&mut self, id: PartId, slot: SlotHint, here: PlaceId) -> Option<PartId> {
         let entry = self.entries.get_at(slot, id)?;
         entry.handles -= 1;
         if entry.is_in_use() {
@@ -185,43 +185,43 @@ impl PartTable {
         None
     }
 
-    /// Counts a handle that is written into a message to `to`; to be settled by [`PartTable::commit_sent`] or
-    /// [`PartTable::roll_back_sent`].
+    /// Counts a handle that is written into a message to `to`; [`PartTable::commit_sent`] or
+    /// [`PartTable::roll_back_sent`] settles it.
     #[inline]
-    pub(super) fn count_sent(&mut self, (id, slot): (PartId, SlotHint), to: PlaceId) {
+    pub(super) fn count_sent(&mut self, id: PartId, slot: SlotHint, to: PlaceId) {
         self.entries.entry_at(slot, id).lent.add(to, 1);
         self.lent.push((id, to));
     }
 
-    /// Returns `true` if a handle is written into the message under way.
+    /// Returns `true` if a handle is written into the current message.
     pub(crate) fn has_lent(&self) -> bool {
         !self.lent.is_empty()
     }
 
-    /// Begins another message while one is being written; returns what that one takes along, for [`PartTable::resume`].
+    /// Begins another message while one is being written; returns the handles of the first, for [`PartTable::resume`].
     pub(crate) fn begin_nested(&mut self) -> Vec<(PartId, PlaceId)> {
         std::mem::take(&mut self.lent)
     }
 
-    /// The message that takes `lent` along goes on.
+    /// Resumes the message that carries the handles `lent`.
     pub(crate) fn resume(&mut self, lent: Vec<(PartId, PlaceId)>) {
         debug_assert!(self.lent.is_empty(), "a message that was neither let go nor taken back");
         self.lent = lent;
     }
 
-    /// Commits what the message takes along: it is sent.
+    /// Commits the handles of the message: it is sent.
     #[inline]
     pub(crate) fn commit_sent(&mut self) {
         self.lent.clear();
     }
 
-    /// Takes back what the message takes along: it is given up, or will be written again.
+    /// Undoes the counts of the message's handles: it is given up, or will be written again.
     #[inline]
     pub(crate) fn roll_back_sent(&mut self) {
         while let Some((id, to)) = self.lent.pop() {
             if let Some(entry) = self.entries.get_mut(id) {
                 entry.lent.subtract(to, 1);
-                // The written handle may be gone: an encoding can make the handle that it writes.
+                // The written handle may be dropped: an encoding can make the handle that it writes.
                 if !entry.is_in_use() {
                     note_due(entry, &mut self.due, id);
                 }
@@ -229,8 +229,8 @@ impl PartTable {
         }
     }
 
-    /// Counts a handle that has arrived, which `lender` counts, or nobody; returns the slot of its part, and the value
-    /// here.
+    /// Counts a handle that has arrived, which `lender` counts, or nothing does; returns the slot of its part, and the
+    /// value here.
     #[inline]
     pub(super) fn count_received(
         &mut self,
@@ -253,14 +253,15 @@ impl PartTable {
         (slot, entry.value.clone())
     }
 
-    /// Handles that were lent from here to `from` are gone there; returns as [`PartTable::release`].
+    /// Handles that `from` has dropped handles lent from here; returns as [`PartTable::release`].
     pub(super) fn given_back(
         &mut self,
         id: PartId,
-        (from, count): (PlaceId, u64),
+        from: PlaceId,
+        count: u64,
         here: PlaceId,
     ) -> Result<Option<PartId>, NotLent> {
-        // The place may have cleared its parts meanwhile, for its end.
+        // The place may have cleared its parts at its end.
         let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
         if !entry.lent.subtract(from, count) {
             return Err(NotLent);
@@ -275,13 +276,13 @@ impl PartTable {
         Ok(None)
     }
 
-    /// Returns `true` if [`PartTable::settle`] has something to report.
+    /// Returns `true` if [`PartTable::settle`] has work.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Returns `true` if it is time to settle; something is due.
+    /// Returns `true` if it is time to settle; called if something is due.
     pub(super) fn is_return_due(&mut self, now: Duration) -> bool {
         let since = *self.due_since.get_or_insert(now);
         self.due.len() >= DUE_MAX || now.saturating_sub(since) >= RETURN_WAIT
@@ -292,8 +293,7 @@ impl PartTable {
         self.due_since.map(|since| since + RETURN_WAIT)
     }
 
-    /// Gives back what this place owes, as far as nothing here needs it, and frees the parts of this home that are out
-    /// of use everywhere.
+    /// Returns owed handles that nothing here needs, and frees the parts of this home that have no handles anywhere.
     pub(super) fn settle(&mut self, here: PlaceId) -> Settled {
         let mut settled = Settled::default();
         let mut returns: OrderedMap<PlaceId, Vec<(PartId, u64)>> = OrderedMap::new();
@@ -321,7 +321,7 @@ impl PartTable {
         settled
     }
 
-    /// Frees a part of this home that is out of use everywhere.
+    /// Frees a part of this home that has no handles anywhere.
     pub(super) fn free_part(&mut self, id: PartId, settled: &mut Settled) {
         let Some(entry) = self.entries.remove(id) else { return };
         let members = entry.members.iter().flat_map(Members::iter);
@@ -335,14 +335,14 @@ impl PartTable {
         self.entries.remove(id).and_then(|entry| entry.value)
     }
 
-    /// The homes of the parts of which handles were lent to one of these places.
+    /// Returns the homes of the parts of which handles were lent to one of these places.
     pub(super) fn homes_with_handles_at(&self, places: &OrderedSet<PlaceId>) -> OrderedSet<PlaceId> {
         let lent = self.entries.iter().filter(|(_, entry)| entry.lent.are_at(places));
         lent.map(|(id, _)| id.home).collect()
     }
 
-    /// Makes `home` the parent of all its parts that this place has from one of the `dead`; which of them are in use
-    /// here, for [`PartTable::adopt`] there. Nothing is owed to the dead any more.
+    /// Makes `home` the parent of all its parts that this place has from one of the `dead`; returns those in use here,
+    /// for [`PartTable::adopt`] there. Nothing is owed to the dead any more.
     pub(super) fn leave_dead_parents(&mut self, home: PlaceId, dead: &OrderedSet<PlaceId>) -> Vec<PartId> {
         let mut orphans = Vec::new();
         for (id, entry) in self.entries.iter_mut().filter(|(id, _)| id.home == home) {
@@ -357,15 +357,15 @@ impl PartTable {
         orphans
     }
 
-    /// Adopts a handle of `place`, which has a part of this home from a dead place: it is lent to it from here now.
+    /// Adopts a handle of `place`, which has a part of this home from a dead place: it now counts as lent from here.
     pub(super) fn adopt(&mut self, id: PartId, place: PlaceId) {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.lent.add(place, 1);
         }
     }
 
-    /// All that had parts of `home` from one of the `dead` have left them: what was lent to these is gone. Returns the
-    /// parts of this home that are out of use, for [`PartTable::free_part`].
+    /// Subtracts what was lent to the `dead`, because all places that had parts of `home` from them have new parents.
+    /// Returns the parts of this home that are out of use, for [`PartTable::free_part`].
     pub(super) fn forget_lent(
         &mut self,
         home: PlaceId,
@@ -389,7 +389,7 @@ impl PartTable {
         unused
     }
 
-    /// Takes every value, for the end of the place.
+    /// Takes every value, at the end of the place.
     pub(crate) fn clear(&mut self) -> Vec<Value> {
         self.entries.drain().filter_map(|entry| entry.value).collect()
     }
@@ -400,7 +400,7 @@ impl PartTable {
     }
 }
 
-/// Lets [`PartTable::settle`] look at the entry of `id`.
+/// Makes [`PartTable::settle`] check the entry of `id`.
 #[inline]
 fn note_due(entry: &mut Entry, due: &mut Vec<PartId>, id: PartId) {
     if !std::mem::replace(&mut entry.is_due, true) {

@@ -1,4 +1,4 @@
-//! The books of three places and the messages between them: no part goes too early, and none stays.
+//! The counts of three places and the messages between them: no part is freed too early, and none stays.
 
 use super::table::*;
 use super::*;
@@ -14,11 +14,11 @@ use std::time::Duration;
 const PLACES: usize = 4;
 const HOME: PlaceId = PlaceId(0);
 
-/// Message under way to a place.
+/// A message in flight to a place.
 enum Message {
     Handle(PartId, PlaceId),
     Part(PartMessage),
-    /// The last that comes from a place: it is dead.
+    /// The last message from a place: it is dead.
     Died,
 }
 
@@ -26,14 +26,14 @@ fn others(here: PlaceId) -> Vec<PlaceId> {
     places().filter(|place| *place != here).collect()
 }
 
-/// Books of places, with the handles that live there, and what is under way between each two of them, in order.
+/// The tables of places, with the handles that live there, and the messages in flight between each pair, in order.
 struct World {
     books: Vec<PartTable>,
-    /// Parts of which each place has handles, each as often as it has one.
+    /// Parts of which each place has handles, one entry for each handle.
     handles: Vec<Vec<PartId>>,
     is_dead: [bool; PLACES],
     ways: [[VecDeque<Message>; PLACES]; PLACES],
-    /// Values that live as long as their part.
+    /// Values, which live as long as their part.
     values: HashMap<PartId, Weak<u32>>,
     returns: usize,
 }
@@ -63,11 +63,11 @@ impl World {
         id
     }
 
-    /// Sends a copy of a handle, or gives the message up.
+    /// Sends a copy of a handle, or gives up the message.
     fn send(&mut self, from: PlaceId, to: PlaceId, id: PartId, is_sent: bool) {
         let is_lost = !is_sent || self.knows_dead(from, to);
         let book = &mut self.books[from.index()];
-        book.count_sent((id, SlotHint::any(to.index())), to);
+        book.count_sent(id, SlotHint::any(to.index()), to);
         if is_lost {
             return book.roll_back_sent();
         }
@@ -90,7 +90,7 @@ impl World {
         }
         let id = handles.swap_remove(choice % handles.len());
         // The slot that a handle remembers is a hint: any will do.
-        let freed = self.books[here.index()].release((id, SlotHint::any(choice)), here);
+        let freed = self.books[here.index()].release(id, SlotHint::any(choice), here);
         self.free(here, freed);
     }
 
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    /// Takes in the oldest message on a way; says whether there was one.
+    /// Delivers the oldest message on a path; returns whether there was one.
     fn deliver(&mut self, from: PlaceId, to: PlaceId) -> bool {
         let Some(message) = self.ways[from.index()][to.index()].pop_front() else { return false };
         let book = &mut self.books[to.index()];
@@ -127,7 +127,7 @@ impl World {
             }
             Message::Part(PartMessage::Return(counts)) => {
                 for (id, count) in counts {
-                    let freed = self.books[to.index()].given_back(id, (from, count), to);
+                    let freed = self.books[to.index()].given_back(id, from, count, to);
                     self.free(to, freed.expect("what is given back was lent"));
                 }
             }
@@ -153,7 +153,7 @@ impl World {
         true
     }
 
-    /// Kills a place with all that it has; what is under way to it is lost, what it sent arrives.
+    /// Kills a place with all that it has; messages in flight to it are lost, those from it arrive.
     fn die(&mut self, place: PlaceId) {
         self.is_dead[place.index()] = true;
         self.books[place.index()] = PartTable::default();
@@ -168,7 +168,7 @@ impl World {
     fn record_death(&mut self, here: PlaceId, dead: PlaceId) {
         let book = &mut self.books[here.index()];
         let homes = book.homes_with_handles_at(&OrderedSet::from_iter([dead]));
-        let steps = book.deaths.record_death(dead, homes, (here, &others(here)));
+        let steps = book.deaths.record_death(dead, homes, here, &others(here));
         self.settle_deaths(here, steps);
     }
 
@@ -197,14 +197,14 @@ impl World {
         unused.into_iter().for_each(|id| self.free(here, Some(id)));
     }
 
-    /// Returns `true` if a handle of `id` lives at a living place or is under way to one.
+    /// Returns `true` if a handle of `id` lives at a living place or is in flight to one.
     fn is_alive(&self, id: PartId) -> bool {
         let is_it = |message: &Message| matches!(message, Message::Handle(sent, _) if *sent == id);
         self.handles.iter().flatten().any(|held| *held == id)
             || self.ways.iter().flatten().flatten().any(is_it)
     }
 
-    /// The parts that are gone though a handle of them lives; the home of each lives, too.
+    /// Returns the parts that were freed although a handle of them and their home live.
     fn gone_too_early(&self) -> Vec<PartId> {
         let is_gone = |id: &PartId, value: &Weak<u32>| {
             !self.is_dead[id.home.index()] && value.strong_count() == 0 && self.is_alive(*id)
@@ -212,7 +212,7 @@ impl World {
         self.values.iter().filter(|(id, value)| is_gone(id, value)).map(|(id, _)| *id).collect()
     }
 
-    /// Lets all handles go, and lets messages arrive and places settle until nothing happens.
+    /// Drops all handles, and delivers messages and settles places until nothing happens.
     fn wind_up(&mut self) {
         let pairs = || places().flat_map(|from| places().map(move |to| (from, to)));
         loop {
@@ -317,7 +317,7 @@ proptest! {
 fn a_part_that_all_places_have_is_freed_at_all() {
     let (mut home, mut settled) = (PartTable::default(), Settled::default());
     let (id, slot) = home.make(HOME, Rc::new(7), Some(Members::All(3)));
-    assert_eq!(home.release((id, slot), HOME), Some(id));
+    assert_eq!(home.release(id, slot, HOME), Some(id));
     home.free_part(id, &mut settled);
     let printed = [1, 2].map(|place| (PlaceId(place), PartMessage::Free(id)));
     assert_eq!((settled.freed.len(), settled.messages, home.len()), (1, printed.to_vec(), 0));
@@ -358,7 +358,7 @@ fn a_handle_that_goes_round_and_round_leaves_nothing() {
 fn a_message_given_up_lends_nothing_even_if_its_handle_is_gone_by_then() {
     let mut world = World::new();
     let id = world.make(HOME);
-    world.books[0].count_sent((id, SlotHint::any(0)), PlaceId(1));
+    world.books[0].count_sent(id, SlotHint::any(0), PlaceId(1));
     world.release(HOME, 0);
     world.books[0].roll_back_sent();
     assert!(world.books[0].is_due());
@@ -370,7 +370,7 @@ fn a_message_given_up_lends_nothing_even_if_its_handle_is_gone_by_then() {
 fn more_than_was_lent_is_refused() {
     let mut book = PartTable::default();
     let (id, _) = book.make(HOME, Rc::new(7), None);
-    assert_eq!(book.given_back(id, (PlaceId(1), 1), HOME), Err(NotLent));
+    assert_eq!(book.given_back(id, PlaceId(1), 1, HOME), Err(NotLent));
     assert!(book.value(id).is_some());
 }
 
@@ -379,7 +379,7 @@ fn what_is_owed_is_kept_for_a_while() {
     let mut book = PartTable::default();
     let (here, id) = (PlaceId(1), PartId { home: HOME, serial: 0 });
     book.count_received(id, Some(HOME), here);
-    book.release((id, SlotHint::any(0)), here);
+    book.release(id, SlotHint::any(0), here);
     let start = Duration::from_secs(1);
     assert!(!book.is_return_due(start) && !book.is_return_due(start + RETURN_WAIT / 2));
     assert_eq!(book.next_settling(), Some(start + RETURN_WAIT));

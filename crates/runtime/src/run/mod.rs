@@ -22,7 +22,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The program's main task, under way at the first place.
+/// The program's main task, in progress at the first place.
 pub struct MainTask {
     ending: Rc<MainResult>,
     _watched: WatchedRun,
@@ -31,16 +31,16 @@ pub struct MainTask {
 /// Result of the main task.
 #[derive(Default)]
 struct MainResult {
-    /// True once it has ended; looked at in every turn of the worker.
+    /// True once it has ended; checked in every turn of the worker.
     over: Cell<bool>,
     result: Cell<Option<Result<()>>>,
-    /// True once its body has failed, which what the body has started outlives; and the description of the error, if it
-    /// is one.
+    /// True once its body has failed, while tasks that the body has started may go on; and the description of the
+    /// error, if there is one.
     failed: Cell<bool>,
     fault: Cell<Option<String>>,
 }
 
-/// Says that the body of the main task has failed, unless it has ended well before.
+/// Records that the body of the main task has failed, unless it has succeeded before.
 struct BodyGuard {
     ending: Rc<MainResult>,
     is_good: bool,
@@ -53,9 +53,9 @@ impl Drop for BodyGuard {
 }
 
 impl MainTask {
-    /// Starts `main` as the task from which everything else comes; the place must be entered.
+    /// Starts `main` as the task that starts all others; the place must be entered.
     ///
-    /// The run is a finish: it is over when everything that `main` has started, anywhere, has ended.
+    /// The run is a finish: it ends when everything that `main` has started, anywhere, has ended.
     pub fn start<F>(local: &Local, main: F) -> MainTask
     where
         F: Future + 'static,
@@ -91,13 +91,13 @@ impl MainTask {
         self.ending.failed.get()
     }
 
-    /// The result, once there is one.
+    /// Returns the result, once there is one.
     pub fn take(&self) -> Option<Result<()>> {
         self.ending.result.take()
     }
 }
 
-/// `main`, with our panic hook before the one that the program has set by the end of its first turn.
+/// Runs `main`, with our panic hook before the one that the program has set by the end of its first turn.
 async fn watched<F: Future>(main: F) -> F::Output {
     let (mut main, mut is_first) = (pin!(main), true);
     poll_fn(|context| {
@@ -112,9 +112,10 @@ async fn watched<F: Future>(main: F) -> F::Output {
 
 /// Runs `main` at the first place until everything it has started has ended, then lets the other places go.
 ///
-/// `stall` says what is done when nothing happens for a while; a run that is given up ends with an error of kind
-/// [`Misused`](crate::ErrorKind::Misused) that explains what everyone waits for. One whose `main` has failed is also
-/// given up if it goes on for so long: a place that asks again and again for what will never be is not silent.
+/// `stall` says what to do when nothing happens for a while; a run that is given up ends with an error of kind
+/// [`Misused`](crate::ErrorKind::Misused) that explains what all places wait for. A run whose `main` has failed is
+/// given up after the same limit even if it is not silent, because a place may poll for ever for something that never
+/// comes.
 pub fn run_first_place<F>(local: &Rc<Local>, main: F, stall: Stall) -> (Result<()>, RunReport)
 where
     F: Future + 'static,
@@ -148,7 +149,7 @@ pub fn serve(local: &Rc<Local>) {
         panic::watch_once();
         // Only the first place judges silence.
         let _ = drive(local, Local::step, Stall::default(), || local.run.is_shut_down.get());
-        // Messages of teams that came before the word of the first place may lie in other queues.
+        // Messages of teams that were sent before the shutdown may still be in other queues.
         (0..FINAL_POLLS).take_while(|_| local.progress_messages() == Step::Busy).for_each(drop);
         part::settle(local);
         let report = Box::new(local.report());
@@ -161,7 +162,7 @@ pub fn serve(local: &Rc<Local>) {
     });
 }
 
-/// Steps and waits until `over` says so, or the silence has lasted too long: then the error says for what.
+/// Steps and waits until `over` returns `true`, or the silence has lasted too long: the error then lists the waits.
 fn drive(
     local: &Local,
     step: impl Fn(&Local) -> Step,
@@ -190,46 +191,45 @@ fn drive(
     Ok(())
 }
 
-/// Limit on the time without an event at the first place; if nothing is set, there is none.
+/// Limits on the time without an event at the first place; without any if nothing is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// Time until what everyone waits for is printed, once for each silence.
+    /// Time after which the waits of all places are printed, once for each silence.
     pub report: Option<Duration>,
-    /// Time until the run is given up.
+    /// Time after which the run is given up.
     pub limit: Option<Duration>,
 }
 
 impl Stall {
-    /// The least time after which something is due, so that a silence is noticed by then.
+    /// Returns the shorter of the limits that are set, so that a silence is noticed by then.
     fn soonest(&self) -> Option<Duration> {
         [self.report, self.limit].into_iter().flatten().min()
     }
 }
 
-/// A time in which nothing happens at a place.
+/// A time during which nothing happens at a place.
 struct StallWatch {
     stall: Stall,
     /// Time at which it was first noticed, by the place's clock.
     since: Option<Duration>,
-    /// True if the places have told each other in which collectives they wait.
+    /// True if the places have reported to each other in which collectives they wait.
     compared: bool,
     /// Time at which it was reported; once is enough.
     reported_at: Option<Duration>,
-    /// True if those that did not answer then have been named.
+    /// True if the places that did not answer the report have been named.
     has_named_unresponsive: bool,
-    /// Number of reports of waits by other places before, as [`Local::wait_reports_received`] counts them.
+    /// Number of earlier reports of waits by other places, as [`Local::wait_reports_received`] counts them.
     wait_reports: usize,
 }
 
 impl StallWatch {
-    /// Returns the longest time the place may sleep: the first one looks again when something is due.
+    /// Returns the longest time that the place may sleep: the first place checks again when something is due.
     fn longest_wait(&self, local: &Local) -> Option<Duration> {
         let is_first_place = local.here() == PlaceId(0);
         is_first_place.then(|| self.stall.soonest().map_or(COMPARE_WAIT, |soonest| soonest.min(COMPARE_WAIT)))
     }
 
-    /// Ends the silence, because something has happened. A report of another place about what it waits for does not
-    /// count.
+    /// Ends the silence, because something has happened; another place's report of its waits does not count.
     #[inline]
     fn note_progress(&mut self, local: &Local) {
         if self.since.is_some() {
@@ -240,7 +240,7 @@ impl StallWatch {
         }
     }
 
-    /// Does what is due if the silence has lasted. Reads the clock only from the second idle turn on.
+    /// Acts on the limits that the silence has reached. Reads the clock only from the second idle turn on.
     fn watch(&mut self, local: &Local) -> Result<()> {
         if local.here() != PlaceId(0) {
             return Ok(());
@@ -284,8 +284,8 @@ impl StallWatch {
     }
 }
 
-/// Tells all places that the run is over, and gathers what they did. No task runs here any more: those that are left
-/// are detached, and may call places that have gone for ever.
+/// Tells all places that the run is over, and gathers their reports. No task runs here any more: those that are left
+/// are detached, and may call places that have ended.
 fn shut_down(local: &Local) -> RunReport {
     part::settle(local);
     for place in local.others() {
@@ -305,7 +305,7 @@ fn shut_down(local: &Local) -> RunReport {
     RunReport { places: places.collect() }
 }
 
-/// Drops all that the place still holds, with what destructors start and keep meanwhile.
+/// Drops everything that the place still holds, and what destructors start and keep meanwhile.
 pub fn close(local: &Local) {
     loop {
         local.drop_tasks();
@@ -319,7 +319,7 @@ pub fn close(local: &Local) {
     local.note_end();
 }
 
-/// Closes the place, and says to the others that nothing more will come from it.
+/// Closes the place, and tells the others that nothing more will come from it.
 fn leave(local: &Local) {
     close(local);
     local.endpoint().leave();

@@ -1,12 +1,13 @@
-//! Effects of a task on the process of its place: forking it, or ending it.
+//! Effects of a task on the process of its place: a fork, or an exit.
 //!
-//! A child that is forked within a task has the memory of the place, and would go on as if it were that place: it would
-//! take messages that are the place's, and send others in its name. So it has no place, from its first instruction on:
-//! what it asks of Isles is refused, and if the task goes on to its next `await` or to its end, the child is ended with
-//! a line that says why. A child that calls `exec` or `_exit` before that is none of our business.
+//! A child that is forked within a task has the memory of the place, and would continue as that place: it would take
+//! the place's messages and send others in its name. So it has no place from its first instruction on: Isles refuses
+//! its calls, and if the task goes on to its next `await` or to its end, the child is ended with a line that says why.
+//! A child that calls `exec` or `_exit` before is left alone.
 //!
-//! If all places share one process, a task that ends it takes all of them away. If each has its own, that is the death
-//! of one, and an error. So here it is one, too: a line on standard error, and the exit code of a failure.
+//! If all places share one process, a task that exits would take all of them away. With one process for each, that is
+//! the death of one place, and an error. So it is an error here, too: a line on standard error, and the exit code of a
+//! failure.
 
 use crate::local::Local;
 use isles_protocol::PlaceId;
@@ -14,13 +15,13 @@ use isles_transport::notice;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Exit code of a program whose place has ended by itself: that of one whose `main` gives an error.
+/// Exit code of a program one of whose places has exited: that of a `main` that returns an error.
 const EXIT_FAILED: libc::c_int = 1;
 
 /// True in a process that was forked from a place within a task.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Watches over forks from now on.
+/// Detects forks from now on.
 pub(crate) fn watch_forks() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
@@ -30,7 +31,7 @@ pub(crate) fn watch_forks() {
     });
 }
 
-/// Says so and fails if a place other than the first ends this process, which all places share.
+/// Reports an error if a place other than the first exits this process, which all places share.
 pub fn watch_exits() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
@@ -94,13 +95,13 @@ mod tests {
     use crate::run::MainTask;
     use isles_transport::loopback::{Plan, World};
 
-    /// One forks at a time: a child that is forked while another thread sets the hook of panics could never panic.
+    /// One fork at a time: a child that is forked while another thread sets the panic hook could never panic.
     static FORKING: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     /// Exit code of a child that was not ended.
     const EXIT_WENT_ON: libc::c_int = 77;
 
-    /// Runs a task that forks, and `asks` in the child; returns how the child ended.
+    /// Runs a task that forks, and calls `asks` in the child; returns how the child ended.
     fn exit_of_child(asks: fn()) -> libc::c_int {
         let _one = FORKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let local =

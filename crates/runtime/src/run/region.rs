@@ -1,7 +1,7 @@
-//! Marked regions of a program: when places were in them.
+//! Marked regions of a program: the times during which places were in them.
 //!
-//! A place keeps for each name the spans of time in which one of its tasks was in the region, joined where they meet;
-//! the report of the run joins those of all places. Invariant: the spans of a region are in order and apart.
+//! A place keeps, by name, the spans of time in which one of its tasks was in the region, joined where they meet; the
+//! report of the run joins those of all places. Invariant: the spans of a region are in order and disjoint.
 
 use super::report::{PlaceReport, RunReport};
 use crate::local::Local;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// The most spans of a region at one place; of more, the two that are closest become one.
+/// Largest number of spans of a region at one place; beyond it, the two closest become one.
 const SPANS_MAX: usize = 4_096;
 
-/// A marked region of a program, at one place or at all: see [`measured`].
+/// A marked region of a program, at one place or at all; see [`measured`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredRegion {
     /// Its name.
@@ -21,19 +21,19 @@ pub struct MeasuredRegion {
     pub entries: u64,
     /// Number of places that have entered it.
     pub places: u32,
-    /// Times during which at least one task was in it: begins and ends by the clocks of the places, in order and
+    /// Times during which at least one task was in it: begin and end by the clocks of the places, in order and
     /// disjoint.
     pub spans: Vec<(Duration, Duration)>,
 }
 
 impl MeasuredRegion {
-    /// Returns for how long at least one task was in it.
+    /// Returns the total time during which at least one task was in it.
     pub fn time(&self) -> Duration {
         self.spans.iter().map(|(begin, end)| end.saturating_sub(*begin)).sum()
     }
 
-    /// Adds a span, which may meet others.
-    fn add(&mut self, (mut begin, mut end): (Duration, Duration)) {
+    /// Adds a span, which may overlap others.
+    fn add(&mut self, mut begin: Duration, mut end: Duration) {
         let first = self.spans.partition_point(|(_, other)| *other < begin);
         let last = self.spans.partition_point(|(other, _)| *other <= end);
         if let Some(met) = self.spans.get(first..last).filter(|met| !met.is_empty()) {
@@ -45,7 +45,7 @@ impl MeasuredRegion {
         }
     }
 
-    /// Makes one span of the two between which the least time lies.
+    /// Joins the two spans with the least time between them.
     fn join_closest(&mut self) {
         let gaps = self.spans.windows(2).map(|pair| pair[1].0 - pair[0].1);
         let Some((at, _)) = gaps.enumerate().min_by_key(|(_, gap)| *gap) else { return };
@@ -55,7 +55,7 @@ impl MeasuredRegion {
 }
 
 impl fmt::Display for MeasuredRegion {
-    /// A line without the time.
+    /// Formats the region without its time.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let MeasuredRegion { name, entries, places, .. } = self;
         let times = if *entries == 1 { "time" } else { "times" };
@@ -65,22 +65,21 @@ impl fmt::Display for MeasuredRegion {
 }
 
 impl RunReport {
-    /// Returns the regions that the program has marked with [`measured`], in the order in which they were entered
-    /// first.
+    /// Returns the regions that the program has marked with [`measured`], in the order of their first entries.
     pub fn regions(&self) -> Vec<MeasuredRegion> {
         let mut all: Vec<MeasuredRegion> = Vec::new();
         for of_place in self.places.iter().flatten().flat_map(|place: &PlaceReport| &place.regions) {
             let region = find(&mut all, &of_place.name);
             region.entries += of_place.entries;
             region.places += of_place.places;
-            of_place.spans.iter().for_each(|span| region.add(*span));
+            of_place.spans.iter().for_each(|(begin, end)| region.add(*begin, *end));
         }
         all.sort_by_key(|region| region.spans.first().copied());
         all
     }
 }
 
-/// The region of that name; a new one, if there is none.
+/// Returns the region of that name, which it adds if there is none.
 fn find<'a>(regions: &'a mut Vec<MeasuredRegion>, name: &str) -> &'a mut MeasuredRegion {
     let at = regions.iter().position(|region| region.name == name).unwrap_or_else(|| {
         regions.push(MeasuredRegion { name: name.to_owned(), ..MeasuredRegion::default() });
@@ -89,7 +88,7 @@ fn find<'a>(regions: &'a mut Vec<MeasuredRegion>, name: &str) -> &'a mut Measure
     &mut regions[at]
 }
 
-/// A task in a region, until this is dropped.
+/// Marks a task in a region until it is dropped.
 struct RegionGuard {
     name: &'static str,
     begin: Duration,
@@ -101,20 +100,20 @@ impl Drop for RegionGuard {
             let mut regions = local.regions.borrow_mut();
             let region = find(&mut regions, self.name);
             (region.entries, region.places) = (region.entries + 1, 1);
-            region.add((self.begin, local.clock().now().max(self.begin)));
+            region.add(self.begin, local.clock().now().max(self.begin));
         });
     }
 }
 
-/// Runs `region` and reports the time that it takes under `name`, apart from the rest of the run.
+/// Runs `region`, and reports the time it takes under `name`, apart from the rest of the run.
 ///
-/// Purpose: a program reads its input, computes in steps and gathers a result, and only the steps count. It is what a
-/// pair of `MPI_Wtime` measures. Any place may enter the region, as often as it likes; the time of the region is that
-/// in which at least one task, anywhere, was in it. At the end of the run a line on standard error reports that time;
+/// Use it if a program reads its input, computes in steps and gathers a result, and only the steps count; a pair of
+/// `MPI_Wtime` calls does the same. Any place may enter the region, any number of times; the time of the region is that
+/// during which at least one task, anywhere, was in it. A line on standard error reports it at the end of the run;
 /// [`RunReport::regions`] has it for programs. On a modelled chip the time is predicted, line and summary also have the
 /// energy that the chip drew meanwhile, and `isles sweep` judges by the region. In a trace it is a span.
 ///
-/// A region that is given up counts until then. It costs two looks at the clock, and no message.
+/// A region that is given up counts until then. It costs two clock reads, and no message.
 ///
 /// ```ignore
 /// measured("steps", async {
@@ -142,7 +141,7 @@ mod tests {
     fn region(spans: &[(u64, u64)]) -> MeasuredRegion {
         let mut region = MeasuredRegion::default();
         for (begin, end) in spans {
-            region.add((Duration::from_nanos(*begin), Duration::from_nanos(*end)));
+            region.add(Duration::from_nanos(*begin), Duration::from_nanos(*end));
         }
         region
     }
@@ -163,7 +162,7 @@ mod tests {
     fn of_too_many_spans_the_closest_are_joined() {
         let many: Vec<(u64, u64)> = (0..SPANS_MAX as u64).map(|at| (100 * at, 100 * at + 10)).collect();
         let mut region = region(&many);
-        region.add((Duration::from_nanos(15), Duration::from_nanos(20)));
+        region.add(Duration::from_nanos(15), Duration::from_nanos(20));
         assert_eq!(region.spans.len(), SPANS_MAX);
         assert_eq!(region.spans[0], (Duration::ZERO, Duration::from_nanos(20)));
     }

@@ -1,4 +1,4 @@
-//! Report of a place, sent to the first place at the end of the run or when a run stands still.
+//! Reports of a place, sent to the first place at the end of the run or when nothing happens any more.
 
 use super::region::MeasuredRegion;
 use crate::call::site::SiteCount;
@@ -32,7 +32,7 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Counts `more`, and nothing else: for those that only grow.
+    /// Adds `more` to a counter that only grows.
     #[inline]
     pub(crate) fn add(&self, counter: CounterId, more: u64) {
         let cell = &self.0[counter as usize];
@@ -61,8 +61,8 @@ impl Totals {
     }
 }
 
-/// Memory that tasks of one place say they hold. A place cannot measure what a core of a modelled chip would need: on
-/// the host its places share one heap with the model.
+/// Memory that the tasks of one place say they hold. A place cannot measure the memory that a core of a modelled chip
+/// would need: on the host its places share one heap with the model.
 #[derive(Default)]
 pub(crate) struct StatedMemory {
     bytes: Cell<u64>,
@@ -70,7 +70,7 @@ pub(crate) struct StatedMemory {
 }
 
 impl StatedMemory {
-    /// The most bytes that were held at one time.
+    /// Returns the largest number of bytes held at one time.
     pub(crate) fn peak(&self) -> u64 {
         self.peak.get()
     }
@@ -95,11 +95,10 @@ impl Drop for HeldMemory {
     }
 }
 
-/// Says that the calling place holds `bytes` bytes more of its own memory, until what is returned is dropped.
+/// Records that the calling place holds `bytes` more bytes of its own memory, until the guard is dropped.
 ///
-/// It costs nothing and allocates nothing. The peak of a place is in its [`PlaceReport`](crate::PlaceReport). A run on
-/// a modelled chip whose file says how much memory a core has (`memory.per_core`) warns at its end if a place held
-/// more.
+/// It costs nothing and allocates nothing. The [`PlaceReport`](crate::PlaceReport) has the peak of a place. A run on a
+/// modelled chip whose file has the memory of a core (`memory.per_core`) warns at its end if a place held more.
 ///
 /// # Panics
 /// Outside of a place.
@@ -115,15 +114,15 @@ pub fn hold_memory(bytes: u64) -> HeldMemory {
 pub struct PlaceReport {
     /// Values of its counters, in the order of the table of counters; see [`PlaceReport::count`].
     pub counters: Vec<u64>,
-    /// Control messages of finishes, of those above.
+    /// Number of those messages that control finishes.
     pub finish_messages: u64,
     /// Finishes released here, by kind.
     pub finishes: Vec<(String, u64)>,
     /// Calls and bytes by call site.
     pub sites: Vec<(String, u64, u64)>,
-    /// Handles' parts that were still there at the end.
+    /// Number of parts of handles that still existed at the end.
     pub parts: u64,
-    /// The most bytes of memory that its tasks said they hold, of [`hold_memory`](crate::hold_memory).
+    /// Peak of the memory that its tasks said they hold with [`hold_memory`](crate::hold_memory), in bytes.
     pub memory_held: u64,
     /// The regions that its tasks have marked, see [`measured`](crate::measured).
     pub regions: Vec<MeasuredRegion>,
@@ -132,19 +131,19 @@ pub struct PlaceReport {
 /// Report of all places about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunReport {
-    /// One entry a place; `None` for a place that died, or did not answer in time.
+    /// One entry for each place; `None` for a place that died, or did not answer in time.
     pub places: Vec<Option<PlaceReport>>,
 }
 
 impl PlaceReport {
-    /// The value of a counter at the end of the run, as the word of the place.
+    /// Returns the value of a counter at the end of the run, as the place reported it.
     pub fn count(&self, counter: CounterId) -> u64 {
         self.counters.get(counter.index()).copied().unwrap_or_default()
     }
 }
 
 impl Local {
-    /// Returns the counters of this place so far, without those that only observers are told.
+    /// Returns the counters of this place so far, without those that only observers get.
     pub(crate) fn counts(&self) -> CounterValues {
         let mut values = self.tally.0.each_ref().map(Cell::get);
         self.services().count(&mut values);
@@ -168,20 +167,20 @@ impl Local {
 }
 
 impl Local {
-    /// Describes what this place waits for, one line each, without its name.
+    /// Describes what this place waits for, one line each, without the place's name.
     pub fn explain(&self) -> Vec<String> {
         causes(self, &Inquiry { asker: self.here(), query: &[] })
     }
 
-    /// Returns the errors of tasks of finishes that are not over, as far as this place knows.
+    /// Returns the errors of tasks of finishes that have not ended, as far as this place knows.
     pub fn failures(&self) -> Vec<Error> {
         self.finishes.failures()
     }
 
-    /// The end of the run as far as services have a say in it.
+    /// Returns the error with which the run ends because of its services, if any.
     ///
     /// # Errors
-    /// Tasks waited for each other without end, say members of a team in different collectives, and no call of the
+    /// Tasks waited for each other without end, such as members of a team in different collectives, and no call of the
     /// program has ended with that error.
     pub fn check_unreported_faults(&self) -> crate::Result<()> {
         self.services().take_fault().map_or(Ok(()), Err)
@@ -200,22 +199,22 @@ impl RunReport {
         self.places.iter().flatten().map(of).sum()
     }
 
-    /// A counter's sum over all places.
+    /// Returns the sum of a counter over all places.
     pub fn count(&self, counter: CounterId) -> u64 {
         self.sum(|place| place.count(counter))
     }
 
-    /// Bytes of all messages of all places.
+    /// Returns the number of bytes of all messages of all places.
     pub fn bytes(&self) -> u64 {
         self.count(CounterId::BytesSent)
     }
 
-    /// All messages of all places.
+    /// Returns the number of messages of all places.
     pub fn messages(&self) -> u64 {
         self.count(CounterId::MessagesSent)
     }
 
-    /// The table of `--report captures`: calls and bytes by call site, the heaviest first.
+    /// Returns the table of `--report captures`: calls and bytes by call site, the largest first.
     pub fn captures(&self) -> String {
         let mut sites: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for (site, calls, bytes) in self.places.iter().flatten().flat_map(|place| &place.sites) {
@@ -232,7 +231,7 @@ impl RunReport {
         text
     }
 
-    /// The table of `ISLES_REPORT=messages`: what tasks have said to other tasks over channels and as members of teams.
+    /// Returns the table of `ISLES_REPORT=messages`: the messages of tasks over channels and as members of teams.
     pub fn task_messages(&self) -> String {
         let is_listed =
             |counter: &&CounterInfo| matches!(counter.group, CounterGroup::Channels | CounterGroup::Members);
@@ -245,8 +244,8 @@ impl RunReport {
         format!("{:>12}  messages between tasks\n", "count") + &lines
     }
 
-    /// The table of `ISLES_REPORT=counters`: of each counter that grows and is not 0, the sum over all places, and the
-    /// least and the most of one.
+    /// Returns the table of `ISLES_REPORT=counters`: for each counter that grows and is not 0, the sum over all places,
+    /// the minimum and the maximum.
     pub fn counters(&self) -> String {
         let names = COUNTERS.iter().map(|counter| counter.name.len()).max().unwrap_or_default();
         let head = format!("{:names$} {:>16} {:>16} {:>16}  of\n", "counter", "sum", "least", "most");
@@ -259,7 +258,7 @@ impl RunReport {
         head + &COUNTERS.iter().filter_map(row).collect::<String>()
     }
 
-    /// The table of `ISLES_REPORT=finish`: finishes by kind, and the messages they cost.
+    /// Returns the table of `ISLES_REPORT=finish`: finishes by kind, and the messages they cost.
     pub fn finishes(&self) -> String {
         let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
         for (kind, count) in self.places.iter().flatten().flat_map(|place| &place.finishes) {
@@ -284,37 +283,35 @@ impl fmt::Display for RunReport {
 pub(crate) enum RunMessage {
     /// From the first place: the program has ended.
     ShutDown,
-    /// To the first place: this place has ended, what it did, and the fault of a team that no call there ended with.
+    /// To the first place: this place has ended. Its report, and the fault of a team that no call there ended with.
     FinalReport(Box<PlaceReport>, Option<Error>),
-    /// From the first place, where nothing happens: say to the members of your teams in which collectives you wait.
+    /// From the first place, when nothing happens: tell the members of your teams in which collectives you wait.
     CompareWaits,
-    /// Say what you wait for, and whether you have begun what the sender waits for.
+    /// Explain what you wait for, and whether you have begun what the sender waits for.
     Explain(Vec<u8>),
     /// Descriptions of what the sender waits for.
     Explained(Vec<String>),
 }
 
-/// State of the run that a place has heard from the others.
+/// State of the run, as received from other places.
 #[derive(Default)]
 pub(crate) struct RunState {
     /// True once the first place has told this one to end.
     pub(crate) is_shut_down: Cell<bool>,
     /// Reports of the other places at the end of the run; used at the first place only.
     pub(crate) final_reports: RefCell<OrderedMap<PlaceId, PlaceReport>>,
-    /// Explanations by the other places of what they wait for, since they were last asked; used at the first place
-    /// only.
+    /// Explanations of the other places' waits since they were last asked; used at the first place only.
     explanations: RefCell<OrderedMap<PlaceId, Vec<String>>>,
 }
 
 impl Local {
-    /// Returns the number of reports by other places of what they wait for: explanations since the last request, and
-    /// waits in teams.
+    /// Returns the number of reports of other places' waits: explanations since the last request, and waits in teams.
     pub(crate) fn wait_reports_received(&self) -> usize {
         self.run.explanations.borrow().len() + self.services().wait_reports()
     }
 }
 
-/// Sends a message about the run; to a dead place it is dropped.
+/// Sends a message about the run; ignored if the place is dead.
 pub(crate) fn send(local: &Local, to: PlaceId, message: &RunMessage) {
     let _ = local.send(to, Class::Control, Handler::Run.id(), |writer| writer.put_serde(message));
 }
@@ -341,14 +338,14 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     Ok(())
 }
 
-/// Describes the failures here, what this place waits for, and what of the `inquiry` it has not begun, one line each.
+/// Describes the failures here, what this place waits for, and what it has not begun of the `inquiry`, one line each.
 fn explanation(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let failures = local.failures().into_iter().map(|error| format!("failed: {error}"));
     let causes = causes(local, inquiry);
     failures.chain(causes).map(|line| format!("{}: {line}", local.here())).collect()
 }
 
-/// Describes what this place waits for, and what of the `inquiry` it has not begun, one line each.
+/// Describes what this place waits for, and what it has not begun of the `inquiry`, one line each.
 fn causes(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let finishes = local.finishes.explain().into_iter();
     let finishes = finishes.filter_map(|(site, explanation)| explain_finish(site, &explanation));
@@ -372,7 +369,7 @@ fn causes(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     lines
 }
 
-/// Explanation if the first place waits for nothing that is known here.
+/// Explanation if the first place waits for nothing that Isles knows.
 const OUTSIDE: &str = "the main task, which waits for nothing of Isles except perhaps a monitor: a \
      thread or a timer of the program wakes tasks on threads and processes only";
 
@@ -395,13 +392,13 @@ fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Opt
         let each = if places.len() == 1 { "" } else { "each of " };
         format!("{tasks} at {each}{}{asked}", named(&places))
     });
-    // The reports may be old: they come when the last task of a place has ended.
+    // The reports may be old: a place sends one when its last task has ended.
     let others: Vec<String> = others.collect();
     let heard = if others.is_empty() { "" } else { ", as last reported " };
     Some(format!("{name}{cancelled}: {live} live here{heard}{}", others.join(", ")))
 }
 
-/// The lines of several places, those that are equal once: `39 places (0-6, 8-39): ..`.
+/// Merges equal lines of several places: `39 places (0-6, 8-39): ..`.
 pub fn together(lines: impl IntoIterator<Item = (PlaceId, String)>) -> Vec<String> {
     let mut order: Vec<(String, OrderedSet<u32>)> = Vec::new();
     let mut known = HashMap::new();
@@ -415,7 +412,7 @@ pub fn together(lines: impl IntoIterator<Item = (PlaceId, String)>) -> Vec<Strin
     order.into_iter().map(|(line, places)| format!("{}: {line}", named(&places))).collect()
 }
 
-/// The places that have not explained themselves, one line each.
+/// Returns the places that have not explained their waits, one line each.
 fn unresponsive_places(local: &Local) -> Vec<String> {
     let explanations = local.run.explanations.borrow();
     let others = local.others();
@@ -425,7 +422,7 @@ fn unresponsive_places(local: &Local) -> Vec<String> {
         .collect()
 }
 
-/// Prints which places have not answered [`print_stall`].
+/// Prints the places that have not answered [`print_stall`].
 pub(crate) fn print_unresponsive(local: &Local) {
     print(&unresponsive_places(local));
 }
@@ -434,7 +431,7 @@ fn print(lines: &[String]) {
     lines.iter().for_each(|line| notice(format_args!("isles:   {line}")));
 }
 
-/// The error of a run that is given up: what every place waits for, as far as they answered [`print_stall`].
+/// Returns the error of a run that is given up: what each place waits for, as far as they answered [`print_stall`].
 pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
     let unresponsive = unresponsive_places(local);
     let heard = local.run.explanations.take().into_iter().flat_map(|(_, lines)| lines);
@@ -445,7 +442,7 @@ pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
     Error::new(ErrorKind::Misused, text)
 }
 
-/// The error of a run that goes on for `after` since its `main` has failed with `fault`, or has panicked.
+/// Returns the error of a run that has gone on for `after` since its `main` failed with `fault`, or panicked.
 pub(crate) fn outlived(local: &Local, after: Duration, fault: Option<String>) -> Error {
     let own = explanation(local, &Inquiry { asker: local.here(), query: &[] });
     let (how, seconds) =
@@ -457,7 +454,7 @@ pub(crate) fn outlived(local: &Local, after: Duration, fault: Option<String>) ->
     Error::new(ErrorKind::Misused, text)
 }
 
-/// Prints what every place waits for, as far as they answer.
+/// Prints what each place waits for, as far as they answer.
 pub(crate) fn print_stall(local: &Local, silence: Duration) {
     let here = local.here();
     let seconds = match silence.as_secs() {

@@ -1,8 +1,8 @@
 //! The memory of one task: a header that every task has, and the future behind it.
 //!
-//! A task belongs to the place that made it: only that place's thread polls or drops the future. Wakers may
-//! live on any thread; they hold the memory, never the future. What runs the task, and when, is the business
-//! of `worker`; what its end means to a finish is the business of whoever reads [`PollOutcome`].
+//! A task belongs to the place that made it: only that place's thread polls or drops the future. Wakers may live on any
+//! thread; they hold the memory, never the future. `worker` decides when the task runs; the caller that gets the
+//! [`PollOutcome`] reports its end to a finish.
 
 use super::injector::Injector;
 use super::pool::Pool;
@@ -23,7 +23,7 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 pub enum Priority {
     /// After everything else.
     Low,
-    /// The class of all tasks that say nothing.
+    /// The priority of tasks that choose none.
     #[default]
     Normal,
     /// Before everything else.
@@ -49,8 +49,8 @@ pub(crate) struct TaskHeader {
 /// Polls the future of a cell; see `poll_future`.
 type PollFn = unsafe fn(NonNull<TaskHeader>, &mut Context<'_>) -> Poll<Result<(), Error>>;
 
-// A header and a future of three words fill one line, which a task that only counts is: a million of them that wait
-// take half the memory, and half the time, of two lines each.
+// A header and a future of three words fill one cache line, as a task does that only counts: a million waiting tasks
+// take half the memory and half the time of two lines each.
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<TaskHeader>() == 40);
 
@@ -88,10 +88,10 @@ struct TaskCell<F> {
     future: ManuallyDrop<F>,
 }
 
-/// The place's own reference to a task that is not over, or stands in a queue.
+/// The place's own reference to a task that has not ended, or is in a queue.
 ///
-/// Holding one proves that the memory is alive. It does not free on drop: a task is let go by
-/// [`TaskRef::conclude`], or by its queue.
+/// A value proves that the memory is alive. Dropping it frees nothing: [`TaskRef::conclude`], or the task's queue,
+/// releases a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TaskRef(NonNull<TaskHeader>);
 
@@ -105,12 +105,12 @@ pub(crate) enum PollOutcome {
     Suspended,
     /// The task was woken meanwhile: queue it again.
     Again,
-    /// The task is over with this result; the reference is gone.
+    /// The task has ended with this result; the reference is gone.
     Over(Result<(), Error>),
 }
 
 impl TaskRef {
-    /// Puts `future` into a task of the calling thread's place, in the state "queued": the caller queues it.
+    /// Makes a task of `future` for the calling thread's place, in the state "queued": the caller queues it.
     ///
     /// # Safety
     /// The future must stay valid until it is dropped, which happens at the latest when its place ends: what
@@ -120,7 +120,8 @@ impl TaskRef {
         scope: Scope,
         site: &'static SiteCell,
         priority: Priority,
-        (injector, pool): (&'static Injector, &Pool),
+        injector: &'static Injector,
+        pool: &Pool,
     ) -> TaskRef {
         let kind = match priority {
             Priority::Normal => const { &TaskVtable::of::<F>(Priority::Normal) },
@@ -143,7 +144,7 @@ impl TaskRef {
         unsafe { self.0.as_ref() }
     }
 
-    /// Polls a task that came out of a queue; `None` if it was over already and is now let go.
+    /// Polls a task taken from a queue; `None` if it had ended already and is now released.
     ///
     /// # Safety
     /// `pool` is that of the task's place, whose thread calls.
@@ -176,7 +177,7 @@ impl TaskRef {
         }
     }
 
-    /// Drops the future of a task that does not run now.
+    /// Drops the future of a task that is not running.
     pub(crate) fn conclude(self) {
         // NEED: the type of the future is erased.
         // SOUND: the task is not over (it is listed or queued) and does not run; this is its owner.
@@ -186,7 +187,7 @@ impl TaskRef {
         }
     }
 
-    /// Queues the task, unless it is queued already; one that runs now is queued after that.
+    /// Queues the task, unless it is queued already; a running task is queued after its poll.
     pub(crate) fn wake(self) {
         wake(self.0);
     }
@@ -196,18 +197,18 @@ impl TaskRef {
         self.header().state.is_over()
     }
 
-    /// Its entry in the table of suspended tasks.
+    /// Returns its entry in the table of suspended tasks.
     pub(crate) fn listed(&self) -> Option<usize> {
         let listed = self.header().listed.get();
         (listed != UNLISTED).then_some(listed as usize)
     }
 
-    /// Notes its entry in the table of suspended tasks.
+    /// Sets its entry in the table of suspended tasks.
     pub(crate) fn list(&self, entry: Option<usize>) {
         self.header().listed.set(entry.map_or(UNLISTED, |entry| entry as u32));
     }
 
-    /// Gives the memory back to the pool of the task's place.
+    /// Returns the memory to the pool of the task's place.
     ///
     /// # Safety
     /// As for `run`, the future is dropped, and there is no reference any more.
@@ -219,7 +220,7 @@ impl TaskRef {
         unsafe { pool.free(self.0.cast(), layout) };
     }
 
-    /// Drops the place's reference to a task that is over and was to be queued.
+    /// Drops the place's reference to a task that has ended and was to be queued.
     pub(super) fn drop_reference(self) {
         debug_assert!(self.is_over());
         self.release();
@@ -233,7 +234,7 @@ impl TaskRef {
         }
     }
 
-    /// Gives the memory back from whatever thread.
+    /// Returns the memory, on any thread.
     ///
     /// # Safety
     /// The future is dropped, and there is no reference any more.
@@ -313,7 +314,7 @@ unsafe fn drop_future<F>(task: NonNull<TaskHeader>) {
     // NEED: the future is dropped by hand, before its memory goes.
     // SOUND: by the contract; it is dropped here once and never polled again.
     let drop_it = || unsafe { ManuallyDrop::drop(future) };
-    // A panic in a destructor of a task that is cancelled has nobody to tell.
+    // Nothing waits for the destructor of a cancelled task, so its panic has no receiver.
     if let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(drop_it)) {
         panic::discard(payload);
     }

@@ -1,13 +1,14 @@
-//! Cooperative scheduling: tasks that never have to wait give way all the same (as tokio's `coop`).
+//! Cooperative scheduling: tasks that never wait yield all the same (as tokio's `coop`).
 //!
-//! An operation that ends in its first poll, with a value or an error, spends from a budget of its place; where that is
-//! spent, the next operation lets the other tasks and the messages of the place have their turn before it begins. So a
-//! loop of operations cannot keep its place to itself, whatever they answer. One that waits gives way by waiting.
+//! An operation that completes in its first poll, with a value or an error, spends from a budget of its place; once
+//! that is spent, the next operation lets the other tasks and the messages of the place have their turn before it
+//! begins. So a loop of operations cannot monopolise its place, whatever they return. An operation that waits yields by
+//! waiting.
 //!
-//! Such an operation ends the turn of its place, as [`yield_now`] does, where only the place itself can let others go
-//! on: where places share a thread, which nobody interrupts, and where there are other hosts. And so everywhere when
-//! the turn has been long by the clock of the place (`local/turn.rs`): what other places have sent meanwhile is looked
-//! at before more is taken from them.
+//! Such a yield ends the turn of the place, as [`yield_now`] does, if only the place itself can let others go on: if
+//! places share a thread, which nothing interrupts, or if there are other hosts. Everywhere it does so when the turn
+//! has been long by the clock of the place (`local/turn.rs`): the place looks for messages of other places before its
+//! tasks take more from them.
 
 use crate::error::{Error, Result};
 use crate::local::{Clock, Local};
@@ -17,36 +18,36 @@ use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
-/// Effort of operations that end at once before a task gives way.
+/// Effort of operations that complete at once, after which a task yields.
 const BUDGET: u32 = 64;
 
-/// The same on a modelled core, whose clock moves by turns: its deadlines pass beside such operations in a few times
-/// as long on the host.
+/// The same on a modelled core, whose clock moves by turns, so that deadlines there do not take much longer on the host
+/// beside such operations.
 const BUDGET_MODELLED: u32 = 16;
 
-/// The same where time passes between turns only: each operation on a handle has a turn.
+/// The same if time passes only between turns: each operation on a handle gets a turn.
 const BUDGET_IN_STEPS: u32 = OPERATION;
 
 /// Effort of an operation on a handle, a phaser or a finish: a few dozen nanoseconds.
 pub const OPERATION: u32 = 8;
 
-/// Effort of an `at!`, or of a message to a member, that is over at once: next to nothing.
+/// Effort of an `at!`, or of a message to a member, that completes at once: next to nothing.
 pub const CALL: u32 = 1;
 
-/// Effort of an operation that has waited for another host by looking: tens of microseconds at most.
+/// Effort of an operation that has polled for another host: tens of microseconds at most.
 pub const LOOK: u32 = 4;
 
-/// Number of times a waiting task looks for messages itself before it gives way: some 4 µs in all.
+/// Number of times a waiting task polls for messages before it yields: some 4 µs in all.
 const LOOKS_MAX: u32 = 64;
 
-/// Effort of a piece of a long message that is read from its sender's memory: a turn.
+/// Effort of a piece of a long message read from its sender's memory: a turn.
 pub const PIECE: u32 = BUDGET;
 
-/// Effort of an `at!` that fails at once: a turn. Nothing that computes depends on it, and a loop that only fails moves
-/// the clock of a modelled chip by no more than its turns.
+/// Effort of an `at!` that fails at once: a turn. No computation depends on it, and a loop that only fails advances the
+/// clock of a modelled chip by no more than its turns.
 const FAILED_CALL: u32 = BUDGET;
 
-/// Lets other tasks and messages of the place have their turn.
+/// Lets the other tasks and the messages of the place have their turn.
 pub async fn yield_now() {
     Local::try_with(|local| local.has_yielded.set(true));
     let mut yielded = false;
@@ -60,13 +61,13 @@ pub async fn yield_now() {
     .await
 }
 
-/// Waits until all that this place has sent is on its way without it: nothing waits for room, and of nothing a part is
-/// still to be written.
+/// Waits until everything that this place has sent can travel without it: nothing waits for room, and no message has
+/// pieces left to write.
 ///
-/// If messages go piece by piece, as on some modelled chips, a place that computes sends nothing on. Collectives, sends
-/// to members and over channels, puts and accumulates end only when they are on their way. A task that has sent much by
-/// `spawn_at!`, which waits for nothing, and is about to compute for long waits here, as with `MPI_Wait` for an
-/// `MPI_Isend`. Elsewhere it is over at once.
+/// If messages go piece by piece, as on some modelled chips, a computing place sends no further pieces. Collectives,
+/// sends to members and over channels, puts and accumulates end only when their messages have left. A task that has
+/// sent much by `spawn_at!`, which does not wait, and is about to compute for long should wait here, as with `MPI_Wait`
+/// for an `MPI_Isend`. On other machines this returns at once.
 pub async fn flush_sends() {
     poll_fn(|context| {
         Local::with(|local| {
@@ -80,8 +81,8 @@ pub async fn flush_sends() {
     .await
 }
 
-/// Waits until what this place has sent is on its way, where its send could not wait, so that what the task computes
-/// next keeps nothing back.
+/// Waits until everything that this place has sent has left, if its sends could not wait, so that the task's next
+/// computation delays no message.
 #[inline]
 pub async fn wait_until_sent() {
     poll_fn(poll_until_sent).await;
@@ -89,7 +90,7 @@ pub async fn wait_until_sent() {
 
 /// Polls for messages while nothing else is ready to run here, until `condition` returns a value.
 ///
-/// A message that comes soon is seen sooner than through the place's queue.
+/// A message that comes soon is found sooner this way than through the place's queue.
 pub fn spin_until<R>(condition: &mut impl FnMut() -> Option<R>) -> Option<R> {
     Local::with(|local| {
         let is_on_host = matches!(local.clock(), Clock::Host(_));
@@ -108,9 +109,9 @@ pub fn spin_until<R>(condition: &mut impl FnMut() -> Option<R>) -> Option<R> {
     })
 }
 
-/// Polls until what this place has sent is on its way; if its send could not wait, the task goes on when it is.
+/// Polls until everything that this place has sent has left; if its sends could not wait, the task goes on when it has.
 ///
-/// Asks again at each poll: it may be part of a future that its task polls twice in one turn.
+/// Checks again at each poll, because it may be part of a future that its task polls twice in one turn.
 #[inline]
 pub fn poll_until_sent(context: &mut Context<'_>) -> Poll<()> {
     Local::with(|local| {
@@ -124,7 +125,7 @@ pub fn poll_until_sent(context: &mut Context<'_>) -> Poll<()> {
     })
 }
 
-/// Polls for leave to begin an operation; without it, the task goes to the back of the queue of ready tasks, with a new
+/// Polls for permission to begin an operation; without it, the task goes to the back of the ready queue, with a new
 /// budget.
 #[inline]
 pub fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
@@ -135,7 +136,7 @@ pub fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
     Poll::Ready(())
 }
 
-/// Returns `true` if the budget of the place is spent, or its turn has been long enough; then a new budget begins.
+/// Returns `true` if the budget of the place is spent, or its turn has been long enough; a new budget then begins.
 ///
 /// Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
 #[inline]
@@ -157,13 +158,13 @@ pub fn must_yield(local: &Local) -> bool {
     is_over
 }
 
-/// Notes that an operation has ended in its first poll.
+/// Records that an operation has completed in its first poll.
 #[inline]
 pub fn spend_budget(effort: u32) {
     Local::with(|local| spend_budget_of(local, effort));
 }
 
-/// As [`spend_budget`], of a place that is known.
+/// As [`spend_budget`], for a known place.
 #[inline]
 pub fn spend_budget_of(local: &Local, effort: u32) {
     local.spent.set(local.spent.get() + effort);
@@ -200,18 +201,19 @@ async fn cooperate_by<F: Future>(effort: impl Fn(&F::Output) -> u32, operation: 
     .await
 }
 
-/// A future that goes on.
+/// The rest of an operation, as a future.
 type SlowFuture<'a, R> = Pin<Box<dyn Future<Output = Result<R>> + 'a>>;
 
 /// Outcome of the first attempt of an operation.
 pub enum Attempt<'a, R> {
-    /// It has its value.
+    /// It has completed.
     Done(R),
-    /// It has to wait.
+    /// It must wait.
     Slow(SlowFuture<'a, R>),
 }
 
-/// An attempt that has to wait for `operation`. Apart, so that what one that is over needs stays in registers.
+/// Makes an attempt that must wait for `operation`. A separate function, so that an attempt that completes keeps its
+/// state in registers.
 #[cold]
 #[inline(never)]
 pub fn slow_path<'a, R, F>(operation: impl FnOnce() -> F) -> Attempt<'a, R>
@@ -221,9 +223,9 @@ where
     Attempt::Slow(Box::pin(operation()))
 }
 
-/// An operation that is mostly over in its first poll, and then without the states of nested `async` functions.
+/// An operation that mostly completes in its first poll, and then needs none of the states of nested `async` functions.
 ///
-/// It begins when the budget allows it; `attempt` spends what it costs.
+/// It begins when the budget allows it; `attempt` spends its cost.
 pub struct FastPath<'a, R, F> {
     /// The line of the program that errors name.
     line: Option<&'static Location<'static>>,
@@ -239,7 +241,7 @@ impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>>> FastPath<'a, R, F> {
         FastPath { line: None, attempt, slow: None }
     }
 
-    /// Its errors name `line`.
+    /// As [`FastPath::new`], for an operation whose errors name `line`.
     #[inline]
     pub fn named(line: &'static Location<'static>, attempt: F) -> Self {
         FastPath { line: Some(line), attempt, slow: None }

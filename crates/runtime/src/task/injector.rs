@@ -1,10 +1,10 @@
-//! The way back into a place for a task that is woken.
+//! The way back into its place for a woken task.
 //!
 //! On the place's own thread, while the place is entered, a woken task goes straight into the ready queue; from any
-//! other thread it goes into a locked list, and the place's wait is ended.
+//! other thread it goes into a locked list, and the place's wait ends.
 //!
 //! Wakers may outlive their place, so an injector is never freed; but once its place has ended and none of that place's
-//! tasks has memory any more, it serves the next place of the process. What wakes the place goes when the place ends.
+//! tasks has memory any more, it serves the next place of the process. The unparker is dropped when the place ends.
 
 use super::cell::{Priority, TaskRef};
 use super::pool::{self, Pool};
@@ -15,24 +15,24 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::{Arc, PoisonError};
 
-/// Way back into a place for a task that is woken.
+/// The way back into its place for a woken task.
 pub(crate) struct Injector {
-    /// The way to the place; `None` once it has ended.
+    /// The list of woken tasks, and the unparker; `None` once the place has ended.
     inbox: Mutex<Option<Inbox>>,
-    /// True if there may be something to take: lets the owner look without the lock.
+    /// True if there may be something to take: lets the owner check without the lock.
     filled: AtomicBool,
-    /// Memory of tasks whose last waker was dropped by another thread; left to the pool of the place.
+    /// Memory of tasks whose last waker another thread dropped; for the pool of the place.
     returned: Mutex<Returned>,
 }
 
-/// State other threads need to bring a task back.
+/// State that other threads need to bring a task back.
 struct Inbox {
-    /// Tasks that they have woken.
+    /// The tasks that they have woken.
     tasks: Vec<TaskRef>,
     unpark: Arc<dyn Unpark>,
 }
 
-/// Cells other threads have given back.
+/// Cells that other threads have returned.
 #[derive(Default)]
 struct Returned {
     cells: Vec<ReturnedCell>,
@@ -50,7 +50,7 @@ unsafe impl Send for ReturnedCell {}
 /// Injectors whose places have ended, and that nothing refers to.
 static IDLE: std::sync::Mutex<Vec<&'static Injector>> = std::sync::Mutex::new(Vec::new());
 
-/// The memory of a place's tasks, and their way back; made and dropped on the place's thread.
+/// The memory of a place's tasks, and their injector; made and dropped on the place's thread.
 pub(crate) struct TaskMemory {
     pub(crate) injector: &'static Injector,
     pub(crate) pool: Pool,
@@ -76,7 +76,7 @@ impl Drop for TaskMemory {
         // NEED: other threads leave memory for the pool.
         // SOUND: the pool is the injector's, and this is its thread.
         unsafe { self.injector.take_back(&self.pool) };
-        // A place that did not close has tasks, and an injector that lets more in.
+        // A place that did not close has tasks, and an injector that still accepts some.
         if self.injector.is_closed() && self.pool.live() == 0 {
             IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(self.injector);
         }
@@ -84,7 +84,7 @@ impl Drop for TaskMemory {
 }
 
 impl Injector {
-    /// A new injector for the place that `unpark` wakes.
+    /// Makes a new injector for the place that `unpark` wakes.
     pub(super) fn leak(unpark: Arc<dyn Unpark>) -> &'static Injector {
         let injector =
             Injector { inbox: Mutex::new(None), filled: AtomicBool::new(false), returned: Mutex::default() };
@@ -119,8 +119,8 @@ impl Injector {
     fn inject(&self, task: TaskRef) {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(open) = inbox.as_mut() else {
-            // The place has ended, and with it the task; as it was marked before that, its place has left the
-            // reference to the queue that it was to come to.
+            // The place has ended, and the task with it. The task was marked as woken before, so its place has left the
+            // reference to the queue.
             drop(inbox);
             return task.drop_reference();
         };
@@ -132,7 +132,7 @@ impl Injector {
         unpark.unpark();
     }
 
-    /// Gives the memory of a task back.
+    /// Returns the memory of a task.
     ///
     /// # Safety
     /// The memory is that of a task of this injector's place, of this layout, and nothing uses it any more.
@@ -159,12 +159,12 @@ impl Injector {
             returned.large += 1;
         }
         drop(returned);
-        // It may come after the end of the place, and then says to the next one that there might be something.
+        // It may come after the end of the place; the next place then finds that there may be something.
         // PAIR injector.filled: publish
         self.filled.store(true, Ordering::Release);
     }
 
-    /// Takes what other threads have woken, and the memory that they gave back.
+    /// Takes the tasks that other threads have woken, and the memory that they returned.
     ///
     /// # Safety
     /// `pool` is that of the injector's place, whose thread calls.
@@ -181,8 +181,7 @@ impl Injector {
         inbox.as_mut().map(|inbox| std::mem::take(&mut inbox.tasks)).unwrap_or_default()
     }
 
-    /// Ends the list, for the end of the place: lets the tasks in it go, those that come too late, and what wakes the
-    /// place.
+    /// Closes the list at the end of the place: releases the tasks in it, those that come later, and the unparker.
     ///
     /// # Safety
     /// As for `take`; and every task of the place is over.
@@ -194,7 +193,7 @@ impl Injector {
         unsafe { self.take_back(pool) };
     }
 
-    /// Gives to the pool what other threads have left for it.
+    /// Gives the pool the memory that other threads returned.
     ///
     /// # Safety
     /// As for `take`.

@@ -1,4 +1,4 @@
-//! Tasks: their memory, their state, and how they come back to their place when they are woken.
+//! Tasks: their memory, their state, and their way back to their place when they are woken.
 
 mod cell;
 pub(crate) mod coop;

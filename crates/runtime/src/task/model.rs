@@ -1,9 +1,9 @@
 //! Tasks under loom: a place and the threads that wake its tasks, in every interleaving within the bound.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-runtime --lib model` runs these and nothing else. Real here is
-//! all of this folder: the word, the cell, the waker, the injector, the pool. Not real is the place: a loop that runs
-//! what was woken and sleeps otherwise. Loom tells of a wake that is lost (everybody sleeps), of memory that is left or
-//! given back twice, and of accesses that nothing orders.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-runtime --lib model` runs these and nothing else. All of this
+//! folder is real: the word, the cell, the waker, the injector, the pool. The place is a stand-in: a loop that runs
+//! woken tasks and sleeps otherwise. Loom reports a lost wake (all threads sleep), memory that is leaked or freed
+//! twice, and accesses that nothing orders.
 
 use super::cell::{PollOutcome, Priority, TaskRef};
 use super::injector::Injector;
@@ -27,20 +27,20 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// The word of a task that another thread holds too, and what it guards.
+/// The word of a task that another thread also holds, and what it guards.
 struct Guarded {
     state: TaskState,
-    /// The future and the memory: read by everybody who holds a reference, written by whoever lets the last one go.
+    /// The future and the memory: read by every holder of a reference, written by the one that drops the last.
     memory: UnsafeCell<()>,
-    /// Counter for which the task waits.
+    /// Counter that the task waits for.
     done: AtomicUsize,
-    /// Stand for the injector: how often the task was put there, and the sleep of the place.
+    /// In place of the injector: number of times the task was queued, and the sleep of the place.
     queued: AtomicUsize,
     sleep: Notify,
 }
 
 impl Guarded {
-    /// A task that runs and has given one waker away.
+    /// A running task that has given away one waker.
     fn running() -> Arc<Guarded> {
         let state = TaskState::scheduled();
         assert!(state.start());
@@ -82,7 +82,7 @@ fn a_wake_is_never_lost_and_the_last_reference_is_alone() {
         let task = Guarded::running();
         let theirs = task.clone();
         let waker = thread::spawn(move || {
-            // Relaxed is enough: that the wake publishes it is what is looked at.
+            // Relaxed is enough: the test checks that the wake publishes it.
             theirs.done.store(1, Ordering::Relaxed);
             theirs.wake();
             theirs.release();
@@ -110,7 +110,7 @@ fn a_task_that_is_woken_while_it_is_dropped_is_queued_by_one() {
             theirs.wake();
             theirs.release();
         });
-        // A task that is told that it stands in a queue waits for it there.
+        // A task that learns that it is in a queue waits for it there.
         if task.state.conclude() {
             task.dequeue();
             assert!(!task.state.start());
@@ -129,7 +129,7 @@ impl Unpark for Sleep {
     }
 }
 
-/// A place of tasks and nothing else.
+/// A place with tasks and nothing else.
 struct Bare {
     sleep: std::sync::Arc<Sleep>,
     injector: &'static Injector,
@@ -143,13 +143,14 @@ impl Bare {
     }
 
     fn task<F: Future<Output = Result<(), Error>>>(&self, future: F) -> TaskRef {
-        let memory = (self.injector, &self.pool);
         // NEED: tasks are made of any lifetime.
         // SOUND: the futures of these models own all they have.
-        unsafe { TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, memory) }
+        unsafe {
+            TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, self.injector, &self.pool)
+        }
     }
 
-    /// Runs tasks until all are over, asleep while none is woken.
+    /// Runs tasks until all have ended, and sleeps while none is woken.
     fn complete<const N: usize>(&self, tasks: [TaskRef; N]) {
         let (mut ready, mut over) = (VecDeque::from(tasks), 0);
         while over < N {
@@ -175,7 +176,7 @@ impl Bare {
         }
     }
 
-    /// Lets no more tasks in, and takes memory back.
+    /// Accepts no more tasks, and takes memory back.
     fn close(&self) {
         // NEED: the pool of the place takes the memory.
         // SOUND: as in `complete`; each model has ended its task.
@@ -183,12 +184,12 @@ impl Bare {
     }
 }
 
-/// Signal for which a task waits, and the waker it leaves there.
+/// Signal that a task waits for, and the waker that it leaves there.
 #[derive(Default)]
 struct Signal(Mutex<(bool, Option<Waker>)>);
 
 impl Signal {
-    /// Waits for `event`, with as much in the task as `ballast` holds.
+    /// Waits for `event`, with `ballast` to make the task larger.
     fn wait<const N: usize>(event: Arc<Signal>) -> impl Future<Output = Result<(), Error>> {
         let ballast = [0_u8; N];
         poll_fn(move |context| {
@@ -202,7 +203,7 @@ impl Signal {
         })
     }
 
-    /// Lets it happen; the waker of whoever waits for it.
+    /// Raises the signal; returns the waker of the waiting task.
     fn happen(&self) -> Option<Waker> {
         let mut now = self.0.lock().unwrap();
         now.0 = true;
@@ -223,7 +224,7 @@ fn wake_one<const BALLAST: usize>(with: impl Fn(Waker) + Copy + Send + Sync + 's
     });
 }
 
-/// More than any cell of a pool has.
+/// Larger than any cell of a pool.
 const LARGE: usize = 1_000;
 
 #[test]
@@ -255,7 +256,7 @@ fn two_threads_may_wake_two_tasks() {
     });
 }
 
-/// A place that ends while another thread wakes its task, and lets its waker go.
+/// A place that ends while another thread wakes its task, and drops its waker.
 fn end_while_waking<const BALLAST: usize>() {
     check(|| {
         let (bare, event) = (Bare::new(), Arc::<Signal>::default());
@@ -267,7 +268,7 @@ fn end_while_waking<const BALLAST: usize>() {
         task.conclude();
         bare.close();
         waking.join().unwrap();
-        // A cell of the pool that came later stands in the list, at which nobody looks any more but here.
+        // A cell that came back later is in the list, which nothing but this test looks at any more.
         bare.close();
         assert_eq!(bare.pool.live(), 0);
     });

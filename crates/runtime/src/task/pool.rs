@@ -1,30 +1,29 @@
 //! Memory for tasks: cells of a few sizes, cut from chunks.
 //!
-//! A place makes and ends tasks by the million, nearly always on its own thread and in order; a general allocator
-//! costs several times what running an empty task does. Cells of one size fill a chunk one after the other
-//! and leave it in the same order, so memory is walked in order, and a chunk that is empty goes back to the
-//! system.
+//! A place makes and ends tasks by the million, nearly always on its own thread and in order; a general allocator costs
+//! several times what running an empty task does. Cells of one size fill a chunk in order and leave it in the same
+//! order, so memory is walked in order, and an empty chunk goes back to the system.
 //!
-//! It does not know tasks. Invariant: a chunk lives as long as one of its cells, wherever the last reference
-//! is dropped: a pool that ends frees the empty chunks and leaves the others to leak.
+//! It does not know tasks. Invariant: a chunk lives as long as one of its cells, wherever the last reference is
+//! dropped: a pool that ends frees the empty chunks and leaks the others.
 
 use super::sync::{alloc, dealloc};
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
-/// Bytes of a chunk, and its alignment: so a cell finds its chunk.
+/// Size of a chunk, and its alignment, so that a cell finds its chunk.
 const CHUNK_BYTES: usize = 16 << 10;
 
 /// Cells come in multiples of this many bytes, a cache line.
 const CELL_UNIT: usize = 64;
 
-/// Most bytes of a cell; larger tasks come from the general allocator.
+/// Largest size of a cell; larger tasks come from the general allocator.
 const CELL_BYTES_MAX: usize = 512;
 
 const CLASSES: usize = CELL_BYTES_MAX / CELL_UNIT;
 
-/// Empty chunks of one size that are kept for reuse.
+/// Number of empty chunks of one size that are kept for reuse.
 const SPARE_MAX: u32 = 4;
 
 const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES) {
@@ -35,15 +34,15 @@ const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, CHUNK_BY
 /// The first bytes of a chunk. All fields belong to the thread of the pool.
 struct PoolChunk {
     class: u32,
-    /// Cells handed out.
+    /// Number of cells handed out.
     live: Cell<u32>,
-    /// Cells that came back: each holds the address of the next.
+    /// Free list of cells that were returned: each holds the address of the next.
     free: Cell<*mut u8>,
-    /// First byte never handed out.
+    /// Offset of the first byte never handed out.
     fresh: Cell<usize>,
     /// The next chunk with room, in the pool's list.
     next: Cell<*mut PoolChunk>,
-    /// True if the chunk stands in that list.
+    /// True if the chunk is in that list.
     listed: Cell<bool>,
 }
 
@@ -53,14 +52,14 @@ const _: () = assert!(size_of::<PoolChunk>() <= CELL_UNIT);
 #[derive(Default)]
 pub(crate) struct Pool {
     classes: [Class; CLASSES],
-    /// Cells handed out, those too that came from the general allocator.
+    /// Number of cells handed out, including those from the general allocator.
     live: Cell<usize>,
 }
 
 struct Class {
-    /// Chunks with room; the first one serves.
+    /// Chunks with room; cells are taken from the first.
     open: Cell<*mut PoolChunk>,
-    /// Chunks in that list without a live cell.
+    /// Number of chunks in that list without a live cell.
     spare: Cell<u32>,
 }
 
@@ -70,13 +69,13 @@ impl Default for Class {
     }
 }
 
-/// Returns `true` if a value of this layout lives in a pool.
+/// Returns `true` if a value of this layout fits into a cell.
 pub(super) const fn fits(layout: Layout) -> bool {
     layout.size() <= CELL_BYTES_MAX && layout.align() <= CELL_UNIT
 }
 
 impl Pool {
-    /// Bytes of memory for `count` tasks of `task_bytes` bytes, with the spare chunks.
+    /// Returns the memory for `count` tasks of `task_bytes` bytes, including the spare chunks.
     pub(crate) const fn bytes_for(count: usize, task_bytes: usize) -> usize {
         if task_bytes > CELL_BYTES_MAX {
             return count * task_bytes;
@@ -85,7 +84,7 @@ impl Pool {
         (count.div_ceil(cells) + SPARE_MAX as usize) * CHUNK_BYTES
     }
 
-    /// Memory for a value of `layout`, which is not empty, uninitialised: a cell, if it fits into one.
+    /// Returns uninitialised memory for a value of `layout`, which is not empty: a cell, if it fits into one.
     #[inline]
     pub(crate) fn take(&self, layout: Layout) -> NonNull<u8> {
         self.live.set(self.live.get() + 1);
@@ -144,7 +143,7 @@ impl Pool {
         self.note_freed(1);
     }
 
-    /// Notes that others have freed `count` values that fit into no cell.
+    /// Records that others have freed `count` values that fit into no cell.
     pub(super) fn note_freed(&self, count: usize) {
         self.live.set(self.live.get() - count);
     }
@@ -182,7 +181,7 @@ impl Pool {
         }
     }
 
-    /// Gives all but one of the spare chunks back to the system.
+    /// Returns all spare chunks but one to the system.
     #[cold]
     fn trim(&self, class: &Class) {
         let (mut kept, mut at) = (null_mut(), class.open.replace(null_mut()));
@@ -246,7 +245,7 @@ impl PoolChunk {
         chunk
     }
 
-    /// The chunk of a cell.
+    /// Returns the chunk of a cell.
     fn of(cell: NonNull<u8>) -> NonNull<PoolChunk> {
         let chunk = cell.as_ptr().map_addr(|address| address & !(CHUNK_BYTES - 1));
         // NEED: the address of a chunk follows from that of its cells.
@@ -263,8 +262,8 @@ impl PoolChunk {
         !self.free.get().is_null() || self.fresh.get() + self.cell_bytes() <= CHUNK_BYTES
     }
 
-    /// A cell of a chunk. Takes the pointer that the allocator gave: one made from a reference to the head would
-    /// be good for the head alone.
+    /// Takes a cell of a chunk. Takes the pointer that the allocator returned, because one made from a reference to the
+    /// header would be valid only for the header.
     ///
     /// # Safety
     /// The chunk is alive, belongs to this thread, and has room.

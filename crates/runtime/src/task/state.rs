@@ -1,4 +1,4 @@
-//! The state word of a task: every bit, what it means, and the transitions between them.
+//! The state word of a task: every bit, its meaning, and the transitions.
 //!
 //! | bits | name | meaning |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | 2 | `OVER` | the future is dropped; never cleared; no later wake does anything |
 //! | 3.. | references | one of the place until the task is over and out of every queue, one for each waker |
 //!
-//! Illegal: `RUNNING` with `OVER`. A task whose only reference is the place's cannot be touched by anyone
-//! else, so the owner may then change the word with plain stores.
+//! Illegal: `RUNNING` with `OVER`. If the place's reference is the only one, nothing else can touch the task, so the
+//! owner may then change the word with plain stores.
 
 use super::sync::{AtomicUsize, Ordering};
 
@@ -30,24 +30,24 @@ pub(super) enum AfterPoll {
 }
 
 impl TaskState {
-    /// A task that is about to be queued, held by its place alone.
+    /// Returns the state of a task that is about to be queued, with only its place's reference.
     #[inline]
     pub(super) fn scheduled() -> Self {
         TaskState(AtomicUsize::new(SCHEDULED | REFERENCE))
     }
 
-    /// Marks the task as woken; true if the caller must queue it.
+    /// Marks the task as woken; returns `true` if the caller must queue it.
     pub(super) fn wake(&self) -> bool {
         // PAIR task.wake: publish
         let before = self.0.fetch_or(SCHEDULED, Ordering::AcqRel);
         before & (SCHEDULED | RUNNING | OVER) == 0
     }
 
-    /// Takes a queued task to be polled; false if it is over and only its place's reference is left to drop.
+    /// Takes a queued task to be polled; `false` if it has ended and only its place's reference is left to drop.
     #[inline]
     pub(super) fn start(&self) -> bool {
-        // A word with one reference is changed by the owner alone. Who gave the last other reference away published
-        // that, and it must be observed before the plain store, which would hide it from the load that comes last.
+        // Only the owner changes a word with one reference. The thread that dropped the last other reference published
+        // that, and it must be observed before the plain store, which would hide it from later loads.
         // PAIR task.reference: observe
         let word = self.0.load(Ordering::Acquire);
         if word == SCHEDULED | REFERENCE {
@@ -70,7 +70,7 @@ impl TaskState {
         if before & SCHEDULED != 0 { AfterPoll::Again } else { AfterPoll::Suspended }
     }
 
-    /// Marks the task as over, running or not; true if it stands in a queue, whose owner drops the place's
+    /// Marks the task as over, running or not; returns `true` if it is in a queue, whose owner drops the place's
     /// reference when it finds it there.
     #[inline]
     pub(super) fn conclude(&self) -> bool {
@@ -92,12 +92,12 @@ impl TaskState {
         before & SCHEDULED != 0
     }
 
-    /// Marks the task that runs as over and drops its place's reference; true if that was the last.
+    /// Marks the running task as over and drops its place's reference; returns `true` if that was the last.
     #[inline]
     pub(super) fn conclude_last(&self) -> bool {
         // PAIR task.reference: observe
         if self.0.load(Ordering::Acquire) / REFERENCE == 1 {
-            // Nobody else holds it, so nobody reads the word again.
+            // Nothing else holds it, so nothing reads the word again.
             return true;
         }
         self.conclude();
@@ -111,16 +111,16 @@ impl TaskState {
         self.0.load(Ordering::Acquire) & OVER != 0
     }
 
-    /// One more reference.
+    /// Adds a reference.
     pub(super) fn retain(&self) {
-        // Relaxed is enough: who clones a reference holds one.
+        // Relaxed is enough: the caller that clones a reference holds one.
         self.0.fetch_add(REFERENCE, Ordering::Relaxed);
     }
 
-    /// One reference less; true if it was the last.
+    /// Drops a reference; returns `true` if it was the last.
     #[inline]
     pub(super) fn release(&self) -> bool {
-        // With one reference left, which is the caller's, nobody else touches the word.
+        // With only the caller's reference left, nothing else touches the word.
         // PAIR task.reference: observe
         if self.0.load(Ordering::Acquire) / REFERENCE == 1 {
             return true;

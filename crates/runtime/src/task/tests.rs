@@ -1,4 +1,4 @@
-//! Tasks without a place around them: what other threads do to them, and what is left when their place ends.
+//! Tasks without a place: effects of other threads on them, and what is left when their place ends.
 
 use super::cell::{PollOutcome, Priority, TaskRef};
 use super::injector::Injector;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
-/// Counts how often a wait was ended.
+/// Counts the waits that were ended.
 #[derive(Default)]
 struct Waits(AtomicU32);
 
@@ -34,7 +34,7 @@ impl Bare {
         Bare { injector: Injector::leak(waits.clone()), waits, pool: Pool::default() }
     }
 
-    /// A task that waits until it is polled for the second time, with its waker.
+    /// Returns a task that waits until its second poll, with its waker.
     fn waiting(&self) -> (TaskRef, Waker) {
         let left = Arc::new(Mutex::new(None::<Waker>));
         let leaves = left.clone();
@@ -42,10 +42,11 @@ impl Bare {
             let before = leaves.lock().unwrap().replace(context.waker().clone());
             if before.is_some() { Poll::Ready(Ok(())) } else { Poll::Pending }
         });
-        let memory = (self.injector, &self.pool);
         // NEED: tasks are made of any lifetime.
         // SOUND: the future owns all it has.
-        let task = unsafe { TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, memory) };
+        let task = unsafe {
+            TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, self.injector, &self.pool)
+        };
         assert!(matches!(self.run(task), Some(PollOutcome::Suspended)));
         let waker = left.lock().unwrap().clone().unwrap();
         (task, waker)
@@ -114,13 +115,13 @@ fn a_place_that_ends_takes_the_memory_back_that_other_threads_have_left() {
 fn a_wake_under_way_at_the_end_of_the_place_leaks_no_memory() {
     let bare = Bare::new();
     let (task, waker) = bare.waiting();
-    // The first half of what another thread does: it has marked the task, which it will now hand over.
+    // The first half of a wake by another thread: it has marked the task, and will now hand it over.
     assert!(task.header().state.wake());
     task.conclude();
     bare.close();
     bare.injector.schedule(task, Priority::Normal);
     drop(waker);
-    // Tasks that came after the end stand in the list that nobody looks at any more, except here.
+    // Tasks that came after the end are in the list, which nothing but this test looks at any more.
     bare.close();
     assert_eq!(bare.pool.live(), 0);
 }

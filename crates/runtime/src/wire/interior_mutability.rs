@@ -1,9 +1,9 @@
 //! Types whose values can be changed through a shared reference.
 //!
-//! A body at another place changes a copy of such a value, a body of `at!` at its own place would change the
-//! caller's. Those that stand in a capture itself are refused when the program is compiled (`capture::kind`);
-//! this finds those inside of structures, while a value is written for a trial in a build with debug assertions. The
-//! names of the types of std (and of `lock_api`) are known; a type that hides its own cell from serde is not found.
+//! A body at another place changes a copy of such a value; a body of `at!` at its own place would change the caller's.
+//! If a capture itself has such a type, the compiler refuses it (`capture::kind`); this file finds those inside
+//! structures, while a value is written for a round-trip check in a build with debug assertions. The names of the types
+//! of std (and of `lock_api`) are known; a type that hides its own cell from serde is not found.
 
 use super::EncodeError;
 use std::any::type_name;
@@ -23,7 +23,7 @@ const CELLS: &[&str] = &[
     "lock_api::rwlock::RwLock<",
 ];
 
-/// Path prefixes of types that show what they hold.
+/// Path prefixes of types that show their content.
 const OWNERS: &[&str] = &[
     "&",
     "alloc::boxed::Box<",
@@ -37,12 +37,12 @@ const OWNERS: &[&str] = &[
 /// Refuses a `T` that can be changed through a shared reference.
 ///
 /// # Errors
-/// The type, with what to do.
+/// The type, with advice.
 pub(crate) fn refuse<T: ?Sized>() -> Result<(), EncodeError> {
     refuse_named(type_name::<T>())
 }
 
-/// As [`refuse`], of the type of this name.
+/// As [`refuse`], for the type of this name.
 fn refuse_named(whole: &str) -> Result<(), EncodeError> {
     let mut name = whole;
     while let Some(held) = OWNERS.iter().find_map(|owner| name.strip_prefix(owner)) {

@@ -1,13 +1,13 @@
 //! Bytes of captures and results: a writer that only counts beyond its end, and a reader that checks everything.
 //!
-//! Its own file because both directions must agree to the byte: the format is fixed here and nowhere else.
-//! It does not know what travels nor why; it sends nothing.
+//! Both directions must agree to the byte, so the format is defined here and nowhere else. It does not know what
+//! travels nor why; it sends nothing.
 //!
-//! Format: plain slices are a length (`u64`, in elements), zero bytes up to their alignment, then the elements as
-//! they lie in memory; plain values are their bytes; other values of the program are what `writing` makes of them,
-//! messages of the runtime itself postcard. All places run the same program image, so that layouts agree. Invariant:
-//! positions count from the start of the slice on both sides, so the slice of the reader must start at the byte where
-//! the slice of the writer started.
+//! Format: plain slices are a length (`u64`, in elements), zero bytes up to their alignment, then the elements as they
+//! lie in memory; plain values are their bytes; other values of the program are encoded by `writing`, messages of the
+//! runtime itself by postcard. All places run the same program image, so layouts agree. Invariant: positions count from
+//! the start of the slice on both sides, so the slice of the reader must start at the byte where the slice of the
+//! writer started.
 
 mod interior_mutability;
 mod numbers;
@@ -29,7 +29,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 
-/// Slices of at least this many bytes start on a cache line, so that copying and reading them is quickest.
+/// Length from which slices start on a cache line, so that copying and reading them is fastest, in bytes.
 const LINE_ALIGNED_BYTES_MIN: usize = 4096;
 
 /// Bytes of a cache line; blocks are aligned to it.
@@ -39,10 +39,11 @@ const LINE_BYTES: usize = 64;
 /// place may have 2 MiB.
 const DEPTH_MAX: u32 = 500;
 
-/// Says that a value was too deep.
+/// Message for a value that is nested too deeply.
 const NESTED_TOO_DEEP: &str = "values are nested more than 500 deep";
 
-/// A byte that stands for the name of a variant: of its length and its ends, so that it costs next to nothing.
+/// Returns a byte that identifies the name of a variant: made of its length and its ends, so that it costs next to
+/// nothing.
 #[inline]
 fn name_mark(name: &str) -> u8 {
     let bytes = name.as_bytes();
@@ -60,12 +61,12 @@ fn name_mark(name: &str) -> u8 {
     ((mixed ^ last).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-/// The bytes at which a slice of `bytes` bytes of `T` starts a multiple of.
+/// Returns the alignment of a slice of `bytes` bytes of `T`.
 const fn slice_alignment<T>(bytes: usize) -> usize {
     if bytes >= LINE_ALIGNED_BYTES_MIN && align_of::<T>() < LINE_BYTES { LINE_BYTES } else { align_of::<T>() }
 }
 
-/// The next multiple of `alignment` (a power of two) from `position`.
+/// Returns the next multiple of `alignment` (a power of two) from `position` on.
 const fn aligned(position: usize, alignment: usize) -> usize {
     debug_assert!(alignment.is_power_of_two());
     position.saturating_add(alignment - 1) & !(alignment - 1)
@@ -75,7 +76,7 @@ const fn aligned(position: usize, alignment: usize) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// Its `Serialize` refused, or asked for something that the format lacks; in words.
+    /// Its `Serialize` refused, or needs something that the format lacks; in words.
     Refused(Box<str>),
     /// A message of the runtime itself cannot be written.
     Unsupported(postcard::Error),
@@ -100,7 +101,7 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// Reason why bytes are not what they should be. Either the sender runs another program, or memory was damaged.
+/// Reason why bytes cannot be decoded. Either the sender runs another program, or memory was damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -148,28 +149,28 @@ impl std::error::Error for DecodeError {}
 
 /// Writes items one after the other into a slice, and goes on counting where the slice ends.
 ///
-/// It never fails for want of room: [`Writer::written`] is then larger than the slice, and the caller encodes
-/// again into memory of that size. What lies in the slice after an overflow is unspecified.
+/// It never fails for lack of room: [`Writer::written`] is then larger than the slice, and the caller encodes again
+/// into memory of that size. The content of the slice after an overflow is unspecified.
 pub struct Writer<'a> {
     bytes: &'a mut [u8],
     /// Bytes written or counted so far.
     position: usize,
-    /// True if values that can be changed through a reference are refused.
+    /// True if values with interior mutability are refused.
     watching: bool,
 }
 
 impl<'a> Writer<'a> {
-    /// Starts at the first byte of `bytes`.
+    /// Makes a writer that starts at the first byte of `bytes`.
     pub fn new(bytes: &'a mut [u8]) -> Self {
         Writer { bytes, position: 0, watching: false }
     }
 
-    /// As [`Writer::new`], for captures on trial: cells inside of structures are refused.
+    /// As [`Writer::new`], for a round-trip check of captures: refuses cells inside structures.
     pub(crate) fn watching(bytes: &'a mut [u8]) -> Self {
         Writer { watching: true, ..Writer::new(bytes) }
     }
 
-    /// Bytes that all items so far take, whether they fitted or not.
+    /// Returns the length of all items so far, whether they fitted or not.
     pub fn written(&self) -> usize {
         self.position
     }
@@ -234,18 +235,18 @@ impl<'a> Writer<'a> {
         self.put_bytes(bytemuck::cast_slice(slice));
     }
 
-    /// Appends a value of the program; allocates nothing itself. Vectors of numbers, also inside of it, cost one copy
-    /// of their memory. With [`Reader::take_value`] the only way to code of the program while a message is written or
-    /// read, so a panic of that ends here.
+    /// Appends a value of the program; allocates nothing itself. Vectors of numbers, even inside it, cost one copy of
+    /// their memory. This and [`Reader::take_value`] are the only calls of the program's code while a message is
+    /// written or read, so its panics are caught here.
     ///
     /// # Errors
-    /// [`EncodeError`]: the value does not travel; what was written so far is of no use.
+    /// [`EncodeError`]: the value cannot travel; what was written so far is useless.
     #[inline]
     pub fn put_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
         panic::catch_panic_text(|| writing::Values::new(self).put(value)).map_err(EncodeError::Panicked)?
     }
 
-    /// Appends the elements of a slice as [`Writer::put_value`] does a vector of them.
+    /// Appends the elements of a slice as [`Writer::put_value`] does with a vector of them.
     ///
     /// # Errors
     /// As for [`Writer::put_value`].
@@ -258,7 +259,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Appends numbers as [`Writer::put_value`] does a tuple of them.
+    /// Appends numbers as [`Writer::put_value`] does with a tuple of them.
     #[inline]
     pub(crate) fn put_numbers<const N: usize>(&mut self, numbers: [u64; N]) {
         if numbers.iter().all(|number| *number < 0x80) {
@@ -271,17 +272,17 @@ impl<'a> Writer<'a> {
     /// Appends a message of the runtime itself; allocates nothing.
     ///
     /// # Errors
-    /// [`EncodeError::Unsupported`]: what was written so far is of no use.
+    /// [`EncodeError::Unsupported`]; what was written so far is useless.
     #[inline]
     pub fn put_serde<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
         postcard::serialize_with_flavor(value, Cursor { writer: self }).map_err(EncodeError::Unsupported)
     }
 }
 
-/// Bytes of the longest number of 64 bits.
+/// Length of the longest number of 64 bits.
 const NUMBER_BYTES_MAX: usize = 10;
 
-/// A writer in the form that postcard asks for.
+/// A writer with the interface that postcard needs.
 struct Cursor<'w, 'a> {
     writer: &'w mut Writer<'a>,
 }
@@ -292,7 +293,7 @@ impl postcard::ser_flavors::Flavor for Cursor<'_, '_> {
     #[inline]
     fn try_extend(&mut self, source: &[u8]) -> postcard::Result<()> {
         match source.len() {
-            // A number, whose bytes were just stored one by one: a copy in wider words would wait for them.
+            // A number, whose bytes were just stored one by one: a copy in wider words would stall on them.
             ..=NUMBER_BYTES_MAX => source.iter().for_each(|byte| self.writer.put_byte(*byte)),
             _ => self.writer.put_bytes(source),
         }
@@ -310,12 +311,12 @@ impl postcard::ser_flavors::Flavor for Cursor<'_, '_> {
     }
 }
 
-/// A value of the program as bytes of its own, for [`from_bytes`].
+/// Encodes a value of the program, for [`from_bytes`].
 ///
 /// # Errors
-/// It does not travel, or its `Serialize` panicked.
+/// The value cannot travel, or its `Serialize` panicked.
 pub fn to_bytes<T: Serialize + ?Sized>(value: &T) -> crate::Result<Vec<u8>> {
-    // Most values that change hands often are short.
+    // Most values that are encoded often are short.
     let mut short = [0; 64];
     let mut writer = Writer::new(&mut short);
     writer.put_value(value).map_err(Error::unencodable)?;
@@ -328,10 +329,10 @@ pub fn to_bytes<T: Serialize + ?Sized>(value: &T) -> crate::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The value that [`to_bytes`] has written.
+/// Decodes a value that [`to_bytes`] has encoded.
 ///
 /// # Errors
-/// The bytes are those of no such value.
+/// The bytes are no such value.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let mut reader = Reader::new(bytes);
     let value = reader.take_value()?;
@@ -339,37 +340,37 @@ pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     Ok(value)
 }
 
-/// Reads items one after the other; nothing it is given makes it panic.
+/// Reads items one after the other; never panics, whatever the bytes.
 ///
-/// Memory: a plain slice allocates no more than the bytes that are really there; a serialised sequence reserves at
-/// most 1 MiB ahead of the elements read (serde's own bound).
+/// Memory: a plain slice allocates no more than the bytes that are there; a serialised sequence reserves at most 1 MiB
+/// ahead of the elements read (serde's own bound).
 pub struct Reader<'a> {
     bytes: &'a [u8],
     /// Bytes read so far; never more than there are.
     position: usize,
-    /// The owner of `bytes`, where slices may stay in place.
+    /// The owner of `bytes`, if slices may stay in place.
     block: Option<&'a Rc<dyn BlockMemory>>,
-    /// Bytes of the message before the first of `bytes`; alignments count them.
+    /// Number of bytes of the message before the first of `bytes`; alignments count them.
     before: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads bytes that are only lent: everything kept is copied.
+    /// Makes a reader of borrowed bytes: everything that is kept is copied.
     pub fn new(bytes: &'a [u8]) -> Self {
         Reader { bytes, position: 0, block: None, before: 0 }
     }
 
-    /// As [`Reader::new`], for what is left of a message after its first `before` bytes.
+    /// As [`Reader::new`], for the rest of a message after its first `before` bytes.
     pub fn after(before: usize, bytes: &'a [u8]) -> Self {
         Reader { before, ..Reader::new(bytes) }
     }
 
-    /// Reads an owned message: plain slices can stay where they are and keep the block alive.
+    /// Makes a reader of an owned message: plain slices may stay in place and keep the block alive.
     pub fn from_block(block: &'a Rc<dyn BlockMemory>) -> Self {
         Reader { bytes: block.bytes(), position: 0, block: Some(block), before: 0 }
     }
 
-    /// Bytes not yet read.
+    /// Returns the number of bytes not yet read.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.position
     }
@@ -381,12 +382,12 @@ impl<'a> Reader<'a> {
         rest
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// The owner of the bytes, if they belong to a block.
+    /// Returns the owner of the bytes, if they belong to a block.
     pub fn block(&self) -> Option<&'a Rc<dyn BlockMemory>> {
         self.block
     }
@@ -410,7 +411,7 @@ impl<'a> Reader<'a> {
         Ok(&self.bytes[range])
     }
 
-    /// Takes `prefix`, if it comes next; says whether it does.
+    /// Takes `prefix` if it comes next; returns whether it does.
     #[inline]
     pub fn take_prefix(&mut self, prefix: &[u8]) -> bool {
         let comes = self.bytes[self.position..].starts_with(prefix);
@@ -418,7 +419,7 @@ impl<'a> Reader<'a> {
         comes
     }
 
-    /// Moves over the next `len` bytes and says where they are.
+    /// Skips the next `len` bytes; returns their range.
     #[inline]
     fn range(&mut self, len: usize) -> Result<Range<usize>, DecodeError> {
         let left = self.left();
@@ -477,7 +478,7 @@ impl<'a> Reader<'a> {
         Ok(copied(len, &self.bytes[range]))
     }
 
-    /// Takes a plain slice, in place if the bytes belong to a block and lie on the alignment of `T`.
+    /// Takes a plain slice, in place if the bytes belong to a block and are aligned for `T`.
     ///
     /// # Errors
     /// [`DecodeError::Truncated`] or [`DecodeError::LengthOutOfRange`].
@@ -494,7 +495,7 @@ impl<'a> Reader<'a> {
         Ok(PodSlice { place })
     }
 
-    /// Reads the length of a plain slice and moves over its elements.
+    /// Reads the length of a plain slice and skips its elements; returns the length and their range.
     #[inline]
     fn pod_range<T>(&mut self) -> Result<(usize, Range<usize>), DecodeError> {
         let len = self.take_u64()?;
@@ -551,7 +552,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A vector of `len` elements whose memory is `source`.
+/// Returns a vector of `len` elements whose memory is a copy of `source`.
 pub(crate) fn copied<T: NoUninit + AnyBitPattern>(len: usize, source: &[u8]) -> Vec<T> {
     let mut elements = bytemuck::zeroed_vec::<T>(len);
     bytemuck::cast_slice_mut(&mut elements).copy_from_slice(source);
@@ -565,7 +566,7 @@ pub struct PodSlice<T> {
 
 /// Location of an arrived slice.
 enum SliceStorage<T> {
-    /// In the message itself, at these bytes; checked for length and alignment.
+    /// In the message itself, at these bytes; length and alignment are checked.
     Block(Rc<dyn BlockMemory>, Range<usize>),
     /// In memory of its own.
     Copied(Vec<T>),
@@ -592,7 +593,7 @@ impl<T: NoUninit + AnyBitPattern> Deref for PodSlice<T> {
 }
 
 impl Error {
-    /// The error of a value that could not be written.
+    /// Returns the error of a value that could not be written.
     pub fn unencodable(fault: EncodeError) -> Self {
         match fault {
             EncodeError::Panicked(text) => Error::new(ErrorKind::Panicked, text),
@@ -600,7 +601,7 @@ impl Error {
         }
     }
 
-    /// The error of `what`, which could not be read.
+    /// Returns the error of `what`, which could not be read.
     pub fn undecodable(what: &str, fault: DecodeError) -> Self {
         match fault {
             DecodeError::Panicked(text) => Error::new(ErrorKind::Panicked, text),

@@ -1,11 +1,11 @@
-//! Lists of numbers inside of values, recognised by their type.
+//! Lists of numbers inside values, recognised by their type.
 //!
-//! Serde shows a format a `Vec<f64>` as numbers, one by one, and stable Rust has no specialisation. But
-//! wherever serde hands a value over with its type, at a field, an element, or the whole, the type can be compared
-//! with the lists of numbers, and such a list goes as one block. Each type says its identity once; what it is
-//! compared with stands in functions without type parameters. In optimised code nothing is left of the comparison.
+//! Serde shows a format a `Vec<f64>` as numbers, one by one, and stable Rust has no specialisation. But wherever serde
+//! passes a value with its type, at a field, an element, or the whole, the type can be compared with the lists of
+//! numbers, and such a list goes as one block. Each type returns its identity once; the comparisons are in functions
+//! without type parameters. In optimised code nothing is left of them.
 //!
-//! Invariant: a block says of what numbers it is, so that a reader that does not recognise the type (behind a `Box`,
+//! Invariant: a block records the kind of its numbers, so a reader that does not recognise the type (behind a `Box`,
 //! say) reads them one by one, and one that does never takes them for others.
 
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -18,7 +18,7 @@ use std::mem::MaybeUninit;
 
 /// Element of a list of numbers.
 pub(super) trait Number: NoUninit + AnyBitPattern {
-    /// Stands for the type in the bytes.
+    /// The byte that represents the type.
     const KIND: u8;
 }
 
@@ -39,7 +39,7 @@ impl<'a> Block<'a> {
 
 /// Returns the result of `lookup` for a type, whatever its lifetimes (as in the crate `typeid`).
 ///
-/// Each type asks this once. The lookup is called with a constant, so that optimised code knows what it finds.
+/// Each type calls this once. The lookup is called with a constant, so optimised code knows its result.
 #[inline]
 fn found_for<T: ?Sized>(lookup: Lookup) -> Option<u8> {
     trait Identified {
@@ -63,21 +63,21 @@ fn found_for<T: ?Sized>(lookup: Lookup) -> Option<u8> {
     unsafe { std::mem::transmute::<&dyn Identified, &(dyn Identified + 'static)>(tag) }.found(lookup)
 }
 
-/// The kind of the numbers in a type; none if it is not of the form that is looked up.
+/// Returns the kind of the numbers in a type; `None` if it does not have the form that is looked up.
 type Lookup = fn(TypeId) -> Option<u8>;
 
 /// Source of a reader's blocks.
 pub(super) trait Blocks {
     type Error;
 
-    /// The next value, if it is a block of `N`; else nothing is taken.
+    /// Takes the next value if it is a block of `N`; otherwise takes nothing.
     fn list<N: Number>(&mut self) -> Result<Option<Vec<N>>, Self::Error>;
 
-    /// As [`Blocks::list`], for one that may be absent.
+    /// As [`Blocks::list`], for a list that may be absent.
     fn optional_list<N: Number>(&mut self) -> Result<Option<Option<Vec<N>>>, Self::Error>;
 }
 
-/// The numbers of `value`, if it is a vector of them, or a reference to one, as serde shows elements of lists.
+/// Returns the numbers of `value`, if it is a vector of them, or a reference to one, as serde shows elements of lists.
 #[inline]
 pub(super) fn of_value<T: ?Sized>(value: &T) -> Option<Block<'_>> {
     let address = std::ptr::from_ref(value).cast::<()>();
@@ -98,7 +98,7 @@ pub(super) fn of_value<T: ?Sized>(value: &T) -> Option<Block<'_>> {
     }
 }
 
-/// The numbers of `slice`, if its elements are numbers.
+/// Returns the numbers of `slice`, if its elements are numbers.
 #[inline]
 pub(super) fn of_slice<T>(slice: &[T]) -> Option<Block<'_>> {
     let kind = found_for::<T>(kind_of_number)?;
@@ -117,7 +117,7 @@ pub fn is_word<T>() -> bool {
     size_of::<T>() <= WORD_BYTES && found_for::<T>(kind_of_number).is_some()
 }
 
-/// The bits of a number of at most a word; none of any other value.
+/// Returns the bits of a number of at most a word; `None` for any other value.
 #[inline]
 pub fn word_of<T>(value: &T) -> Option<u64> {
     let Block { bytes, .. } = of_slice(std::slice::from_ref(value)).filter(|_| is_word::<T>())?;
@@ -126,7 +126,7 @@ pub fn word_of<T>(value: &T) -> Option<u64> {
     Some(u64::from_ne_bytes(word))
 }
 
-/// The number that [`word_of`] has made `word` of; none if a `T` is no such number.
+/// Returns the number from which [`word_of`] made `word`; `None` if a `T` is no such number.
 #[inline]
 pub fn of_word<T>(word: u64) -> Option<T> {
     let bytes = word.to_ne_bytes();
@@ -163,7 +163,7 @@ where
     Ok(is_taken.then(|| unsafe { value.assume_init() }))
 }
 
-/// Bytes of a vector of numbers, whatever they are, and of an optional one.
+/// Size of a vector of numbers, whatever they are, and of an optional one.
 const LIST_BYTES: usize = size_of::<Vec<u8>>();
 
 /// Bytes of a reference to a vector.
@@ -199,7 +199,7 @@ macro_rules! numbers {
             kind_of_optional_seed { $(PhantomData<Option<Vec<$number>>> = $kind)* }
         }
 
-        /// The numbers of the vector at `address`.
+        /// Returns the numbers of the vector at `address`.
         ///
         /// # Safety
         /// A vector of numbers of this kind is there, for as long as the block.
@@ -213,7 +213,8 @@ macro_rules! numbers {
             }
         }
 
-        /// Takes a list of numbers of this kind, if it comes next as a block; whether it was written to `address`.
+        /// Takes a list of numbers of this kind, if it comes next as a block; returns whether it was written to
+        /// `address`.
         ///
         /// # Safety
         /// There is room for a vector of these numbers.
@@ -231,7 +232,7 @@ macro_rules! numbers {
             Ok(true)
         }
 
-        /// As [`take_list`], for one that may be absent.
+        /// As [`take_list`], for a list that may be absent.
         ///
         /// # Safety
         /// There is room for an optional vector of these numbers.
@@ -253,7 +254,7 @@ macro_rules! numbers {
             Ok(true)
         }
 
-        /// Bytes of one number; none if no number is of this kind.
+        /// Returns the length of one number in bytes; `None` if no number is of this kind.
         pub(super) fn width(kind: u8) -> Option<usize> {
             match kind {
                 $($kind => Some(size_of::<$number>()),)*
@@ -310,7 +311,7 @@ numbers! {
 pub(super) struct OneNumber<'a> {
     /// A kind that [`width`] knows.
     pub(super) kind: u8,
-    /// As many bytes as its width.
+    /// The bytes of the number, as many as its width.
     pub(super) bytes: &'a [u8],
 }
 

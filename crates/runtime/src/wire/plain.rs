@@ -1,9 +1,8 @@
-//! Lists of plain elements inside of structures that travel by serde: as one block of bytes.
+//! Lists of plain elements inside structures that travel by serde: as one block of bytes.
 //!
-//! Serde sees a `Vec<u32>` as numbers and writes them one by one. A field that says
-//! `#[serde(with = "isles::plain")]` goes as the bytes of its elements instead, with one copy at each side. Elements
-//! are what `bytemuck` knows as plain: numbers, arrays of them, and structures that derive its traits. A list that is
-//! a capture of its own needs none of this; it goes so by itself.
+//! Serde sees a `Vec<u32>` as numbers and writes them one by one. A field with `#[serde(with = "isles::plain")]` goes
+//! as the bytes of its elements instead, with one copy at each side. Elements are plain types of `bytemuck`: numbers,
+//! arrays of them, and structures that derive its traits. A list that is itself a capture needs no attribute.
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -16,8 +15,8 @@
 //! }
 //! ```
 //!
-//! The bytes are those of this machine: it is for travelling between places, not for files. Any bytes are read or
-//! refused; reading allocates no more than the bytes that are there.
+//! The bytes are those of this machine: use it for travel between places, not for files. Any bytes are read or refused;
+//! reading allocates no more than the bytes that are there.
 
 use crate::wire::copied;
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -60,7 +59,7 @@ pub mod optional {
         AnyBitPattern, Deref, Deserialize, Deserializer, List, ListAsBytes, NoUninit, Serialize, Serializer,
     };
 
-    /// Writes the list, if there is one.
+    /// Writes the list, if present.
     ///
     /// # Errors
     /// Those of the serializer.
@@ -73,10 +72,10 @@ pub mod optional {
         list.as_ref().map(ListAsBytes).serialize(serializer)
     }
 
-    /// Reads the list, if there is one.
+    /// Reads the list, if present.
     ///
     /// # Errors
-    /// As for a list that is there.
+    /// As for a list that is present.
     pub fn deserialize<'de, L, T, D>(deserializer: D) -> Result<Option<L>, D::Error>
     where
         L: Deref<Target = [T]> + From<Vec<T>>,
@@ -109,7 +108,7 @@ where
     }
 }
 
-/// Takes bytes in any of the ways in which formats give them.
+/// Takes bytes in any of the forms in which formats pass them.
 struct Elements<T>(PhantomData<T>);
 
 impl<'de, T: NoUninit + AnyBitPattern> Visitor<'de> for Elements<T> {

@@ -1,8 +1,7 @@
-//! Bytes back into values of the program: the reading half of the format, as a deserializer of serde.
+//! Bytes back into values of the program: the decoding half of the format, as a deserializer of serde.
 //!
-//! Nothing that it is given makes it panic, and it goes no deeper than [`DEPTH_MAX`]. What a structure does not take
-//! of its fields, or asks for beyond them, is an error that names the attribute that does so; never a shift of what
-//! follows.
+//! It never panics, whatever the bytes, and goes no deeper than [`DEPTH_MAX`]. If a structure does not take all of its
+//! fields, or asks for more, the error names the attribute that causes it; the rest is never misread.
 
 use super::numbers::{self, Blocks, Number, OneNumber};
 use super::{DEPTH_MAX, DecodeError, NESTED_TOO_DEEP, Reader, copied, name_mark};
@@ -16,15 +15,15 @@ impl de::Error for DecodeError {
     }
 }
 
-/// Says that a type asks the bytes what they are.
+/// Message for a type that asks the format for types.
 const NOT_SAID: &str = "its `Deserialize` asks for the type of what follows, but a positional format \
      does not record it: `#[serde(untagged)]`, `#[serde(tag = ...)]` and `#[serde(flatten)]` do not suit \
      it";
 
-/// A number that does not fit its type.
+/// Message for a number that does not fit its type.
 const OUT_OF_RANGE: &str = "a number is out of the range of its type";
 
-/// Out of line, so that what reads numbers is short enough to be put into the loops over them.
+/// Not inlined, so that code that reads numbers is short enough to be inlined into loops over them.
 #[cold]
 #[inline(never)]
 fn refused(text: impl Into<Box<str>>) -> DecodeError {
@@ -38,8 +37,8 @@ pub(super) struct Values<'r, 'de> {
     depth: u32,
 }
 
-/// Methods that read a number after its `first` byte, which says that more follow. Numbers of 128 bits have their own:
-/// all others would pay for them.
+/// Methods that read a number after its `first` byte, which says that more follow. Numbers of 128 bits have their own,
+/// because all others would pay for them.
 macro_rules! long_numbers {
     ($($take:ident $number:ty),*) => {$(
         fn $take(&mut self, first: u8) -> Result<$number, DecodeError> {
@@ -65,7 +64,7 @@ impl<'r, 'de> Values<'r, 'de> {
         Values { from, depth: 0 }
     }
 
-    /// Reads what `seed` asks for: lists of numbers from a block.
+    /// Reads what `seed` asks for; lists of numbers come as a block.
     #[inline]
     pub(crate) fn take<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, DecodeError> {
         match numbers::wanted(&seed, self)? {
@@ -127,7 +126,7 @@ impl<'r, 'de> Values<'r, 'de> {
         std::str::from_utf8(self.bytes()?).map_err(|_| refused("a text is not UTF-8"))
     }
 
-    /// The length of a list, and whether it is a block.
+    /// Reads the length of a list, and whether it is a block.
     #[inline]
     fn list_head(&mut self) -> Result<(usize, bool), DecodeError> {
         let head = self.number()?;
@@ -136,7 +135,7 @@ impl<'r, 'de> Values<'r, 'de> {
         Ok((elements, head & 1 != 0))
     }
 
-    /// The bytes of a block whose length and kind were read.
+    /// Returns the bytes of a block whose length and kind have been read.
     fn block(&mut self, len: usize, width: usize) -> Result<&'de [u8], DecodeError> {
         let bytes = len.checked_mul(width).ok_or(DecodeError::LengthOutOfRange { len: len as u64 })?;
         self.from.take_bytes(bytes)
@@ -156,7 +155,7 @@ impl<'r, 'de> Values<'r, 'de> {
         result
     }
 
-    /// The `len` elements of the present value; all must be taken.
+    /// Passes the `len` elements of the present value to `visitor`, which must take all.
     #[inline]
     fn elements<V: Visitor<'de>>(&mut self, len: usize, visitor: V) -> Result<V::Value, DecodeError> {
         self.within(|values| {
@@ -171,8 +170,8 @@ impl<'r, 'de> Values<'r, 'de> {
         })
     }
 
-    /// The fields of the present value, whose number comes first; neither more nor fewer may be taken. They have
-    /// `names` names where they are read: some may have several.
+    /// Passes the fields of the present value, whose number comes first, to `visitor`, which must take exactly these.
+    /// They have `names` names where they are read: some may have several.
     #[inline]
     fn fields<V: Visitor<'de>>(
         &mut self,
@@ -190,14 +189,14 @@ impl<'r, 'de> Values<'r, 'de> {
             match (value, fields.0.left) {
                 (Ok(value), 0) => Ok(value),
                 (Ok(_), left) => Err(too_many(name, written, written - left)),
-                // A field that was not written shifts the others, so any error may come of it.
+                // A field that was not written shifts the others, so any error may result.
                 (Err(error), _) if written < names => Err(too_few(name, written, names, &error)),
                 (Err(error), _) => Err(error),
             }
         })
     }
 
-    /// Numbers of a block, one by one.
+    /// Passes the numbers of a block to `visitor` one by one.
     fn numbers<V: Visitor<'de>>(&mut self, len: usize, visitor: V) -> Result<V::Value, DecodeError> {
         let kind = self.byte()?;
         let width = numbers::width(kind).ok_or_else(|| refused("a list has an unknown kind of numbers"))?;
@@ -245,7 +244,7 @@ impl Blocks for Values<'_, '_> {
     }
 }
 
-/// Methods that read one number and show it to the visitor.
+/// Methods that read one number and pass it to the visitor.
 macro_rules! numbers {
     ($($deserialize:ident $take:ident $visit:ident)*) => {$(
         #[inline]
@@ -255,7 +254,7 @@ macro_rules! numbers {
     )*};
 }
 
-/// Methods of what cannot be read without names or types.
+/// Methods for what cannot be read without names or types.
 macro_rules! not_said {
     ($($deserialize:ident)*) => {$(
         fn $deserialize<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, DecodeError> {
@@ -425,7 +424,7 @@ impl<'de> Deserializer<'de> for &mut Values<'_, 'de> {
     ) -> Result<V::Value, DecodeError> {
         let index: u32 = narrow(self.number()?)?;
         let mark = self.byte()?;
-        // Other names of a variant stand in the list, too, so its own may stand later, but never earlier.
+        // Aliases of variants are in the list, too, so the own name may come later, but never earlier.
         let known = variants.get(index as usize..).unwrap_or_default();
         if !known.iter().any(|variant| name_mark(variant) == mark) {
             return Err(refused(format!(

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// One thing that can be written, for random messages.
+/// One item to write, for random messages.
 #[derive(Clone, Debug, PartialEq)]
 enum Item {
     Word(u64),

@@ -1,8 +1,8 @@
-//! Values of the program into bytes: the writing half of the format, as a serializer of serde.
+//! Values of the program into bytes: the encoding half of the format, as a serializer of serde.
 //!
-//! Positional: fields have no names and numbers no types. What serde's attributes can do to such a format is checked
-//! where it costs next to nothing: structures say how many fields they write, variants add a byte of their name. What
-//! cannot be written is refused in words that name the attribute, and the text of a refusing `Serialize` is kept.
+//! Positional: fields have no names and numbers no types. Effects of serde's attributes on such a format are checked
+//! where that costs next to nothing: structures write the number of their fields, variants add a byte of their name. If
+//! a value cannot be written, the error names the attribute, and the text of a refusing `Serialize` is kept.
 
 use super::numbers::{self, Block};
 use super::{DEPTH_MAX, EncodeError, NESTED_TOO_DEEP, Writer, interior_mutability, name_mark};
@@ -15,7 +15,7 @@ impl ser::Error for EncodeError {
     }
 }
 
-/// Says that a list or map does not know its length.
+/// Message for a list or map of unknown length.
 const NO_LENGTH: &str = "it does not announce the number of entries: `#[serde(flatten)]`, or a list or \
      map written without its length, does not suit a positional format";
 
@@ -31,7 +31,7 @@ impl<'w, 'a> Values<'w, 'a> {
         Values { to, depth: 0 }
     }
 
-    /// Writes a value whose type is known here: lists of numbers as a block.
+    /// Writes a value whose type is known here; lists of numbers go as a block.
     #[inline]
     pub(crate) fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
         if self.to.watching {
@@ -43,7 +43,7 @@ impl<'w, 'a> Values<'w, 'a> {
         }
     }
 
-    /// Writes a list of numbers: its length with the mark of a block, of what numbers it is, and their memory.
+    /// Writes a list of numbers: its length with the mark of a block, their kind, and their memory.
     pub(super) fn put_block(&mut self, block: Block<'_>) -> Result<(), EncodeError> {
         self.put_number((block.len as u64) << 1 | 1);
         self.to.put_byte(block.kind);
@@ -51,7 +51,7 @@ impl<'w, 'a> Values<'w, 'a> {
         Ok(())
     }
 
-    /// Seven bits a byte, the lowest first; the eighth says that more follow (LEB128).
+    /// Writes a number with seven bits a byte, the lowest first; the eighth bit says that more follow (LEB128).
     #[inline]
     pub(super) fn put_number(&mut self, mut number: u64) {
         while number >= 0x80 {
@@ -70,7 +70,7 @@ impl<'w, 'a> Values<'w, 'a> {
         self.to.put_byte(number as u8);
     }
 
-    /// Small numbers of both signs become small ones.
+    /// Writes a signed number; small numbers of both signs become small ones.
     #[inline]
     fn put_signed(&mut self, number: i64) {
         self.put_number((number << 1 ^ number >> 63) as u64);
@@ -88,7 +88,7 @@ impl<'w, 'a> Values<'w, 'a> {
         if self.depth > DEPTH_MAX { Err(EncodeError::Refused(NESTED_TOO_DEEP.into())) } else { Ok(()) }
     }
 
-    /// Writes the one value within the present one.
+    /// Writes the only value within the present one.
     #[inline]
     fn put_within<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
         self.descend()?;
@@ -104,7 +104,7 @@ impl<'w, 'a> Values<'w, 'a> {
         Ok(Parts { values: self, left: len })
     }
 
-    /// As [`Values::parts`], with their number in the bytes.
+    /// As [`Values::parts`], and writes their number.
     #[inline]
     fn counted(&mut self, len: usize) -> Result<Parts<'_, 'w, 'a>, EncodeError> {
         self.put_number(len as u64);
@@ -354,7 +354,7 @@ fn wrong_length() -> EncodeError {
     )
 }
 
-/// Implements one of serde's traits for what has parts.
+/// Implements one of serde's traits for values with parts.
 macro_rules! parts {
     ($($of:ident $put:ident($($key:ident)?))*) => {$(
         impl ser::$of for Parts<'_, '_, '_> {

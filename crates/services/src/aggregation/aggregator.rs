@@ -46,11 +46,11 @@ pub struct Aggregator<T: 'static> {
 }
 
 impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
-    /// Makes an aggregator whose items `apply` puts into the instance of `state` at their place, one at a time.
+    /// Makes an aggregator; `apply` applies each item to the instance of `state` at the item's place, one at a time.
     ///
-    /// `apply` runs at each place, so it captures nothing. It runs with the instance locked: a task that holds a guard
-    /// of it across an `await` makes it fail. If it panics, the finish has that error, which says how many items are
-    /// lost: the one, and those behind it in its bucket.
+    /// `apply` runs at each place, so it captures nothing. It runs with the instance locked, so it fails while a task
+    /// holds a guard of the instance across an `await`. If it panics, the finish ends with that error, which says how
+    /// many items are lost: this one, and those behind it in its bucket.
     ///
     /// # Errors
     /// A place is dead.
@@ -66,8 +66,8 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     /// As [`Aggregator::new`], with `options`.
     ///
     /// # Errors
-    /// As for [`Aggregator::new`]; [`Misused`](ErrorKind::Misused): the shape is not one of as many places, or a number
-    /// of items is beyond its bound.
+    /// As for [`Aggregator::new`]; [`Misused`](ErrorKind::Misused): the shape of the route is not one of the run's
+    /// number of places, or a number of items is beyond its bound.
     #[track_caller]
     pub fn with<S, F>(
         options: AggregatorOptions,
@@ -87,9 +87,8 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         Aggregator::build(options, state, ByBucket, apply_each)
     }
 
-    /// As [`Aggregator::with`], with a function that takes all items of a bucket that are for its place at once. A
-    /// loop of few instructions over them has as many reads of memory on their way as the processor can. If it panics,
-    /// all of them count as lost.
+    /// As [`Aggregator::with`], with a function that takes all items of a bucket for its place at once. A tight loop
+    /// over them keeps as many memory reads in flight as the processor can. If it panics, all of them count as lost.
     ///
     /// # Errors
     /// As for [`Aggregator::with`].
@@ -107,8 +106,8 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         Aggregator::build(options, state, ByBucket, apply_all)
     }
 
-    /// As [`Aggregator::batched`], of items that say where they go: `target` names the place of an item, at any place.
-    /// So a bucket carries no places, four bytes an item less, where routes have several hops.
+    /// As [`Aggregator::batched`], for items that name their place: `target` returns it, at any place. Buckets then
+    /// carry no places, which saves four bytes an item on routes of several hops.
     ///
     /// # Errors
     /// As for [`Aggregator::with`].
@@ -134,7 +133,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         Aggregator::build(options, state, ByItem(target), apply_all)
     }
 
-    /// As [`Aggregator::batched`]; `apply` counts down how many items are not applied yet.
+    /// As [`Aggregator::batched`]; `apply` also counts down the number of items that are not applied yet.
     #[track_caller]
     fn build<S, G, F>(
         options: AggregatorOptions,
@@ -160,11 +159,11 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
             Router::new(options.route.clone(), here, places)
                 .map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
             let seed = (options, state.clone());
-            let part = Rc::new(make(seed.clone(), target, apply));
+            let make_part = move |(options, state)| make(options, state, target, apply);
+            let part = Rc::new(make_part(seed.clone()));
             let here = Rc::clone(&part.here);
             let members = Members::All(places);
-            let share =
-                replicate(caller, members, &seed, part, move |seed| make(seed, target, apply)).await?;
+            let share = replicate(caller, members, &seed, part, make_part).await?;
             Aggregator::of(share, here)
                 .ok_or_else(|| Error::new(ErrorKind::Misused, "a part of another type"))
         })
@@ -174,12 +173,12 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         Some(Aggregator { here: here.downcast().ok()?, share })
     }
 
-    /// Sends `item` to `to`, to be applied there; the enclosing finish waits for that. Returns when it is in a bucket,
-    /// and waits only if that is full and on its way before it is not handed on.
+    /// Sends `item` to `to`, to be applied there; the enclosing finish waits for that. Returns once the item is in a
+    /// bucket, and waits only while that bucket is full and the ones before it are in flight.
     ///
     /// # Errors
-    /// The next place on the way is dead; there is no way there from here
-    /// ([`Misused`](ErrorKind::Misused)). What goes wrong later comes out of the enclosing finish.
+    /// The next place on the route is dead, or there is no route to `to` from here ([`Misused`](ErrorKind::Misused)).
+    /// The enclosing finish reports what goes wrong later.
     #[inline]
     pub async fn push(&self, to: Place, item: T) -> Result<()> {
         match self.here.store_within(to.id(), item) {
@@ -188,7 +187,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         }
     }
 
-    /// Sends each item of `items` to its place, as [`Aggregator::push`] does with one, in a loop of few instructions.
+    /// Sends each item of `items` to its place, as [`Aggregator::push`] does with one, in a tight loop.
     ///
     /// # Errors
     /// As for [`Aggregator::push`]; the items behind the one that failed are not taken.
@@ -200,20 +199,20 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         Ok(())
     }
 
-    /// Stores the first item of a bucket, or the last.
+    /// Stores an item that begins or fills its bucket.
     async fn push_slow(&self, to: Place, item: T) -> Result<()> {
         self.share.attachment().with(|_| ())?;
         let mut item = Some(item);
-        let store = poll_fn(|context| self.here.poll_store((&self.share, to.id()), &mut item, context));
+        let store = poll_fn(|context| self.here.poll_store(&self.share, to.id(), &mut item, context));
         cooperate(CALL, store).await
     }
 
-    /// Lets all that is in buckets of this place leave, without waiting for the end of a finish.
+    /// Sends all buckets of this place now, without waiting for the end of a finish.
     pub fn flush(&self) {
         self.share.attachment().try_with(|local| self.here.flush(local, &|_| true));
     }
 
-    /// Returns the number of items a bucket holds at this place.
+    /// Returns the capacity of a bucket at this place, in items.
     pub fn bucket(&self) -> usize {
         self.here.capacity()
     }
@@ -223,7 +222,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         self.here.counts.get()
     }
 
-    /// Charges the core of this place for items that have arrived and go on.
+    /// Charges the core of this place for handing on `items` items.
     pub(super) fn charge(&self, items: usize) {
         Local::with(|local| Aggregations::of(local).is_active.set(true));
         let cycles = self.here.forward_cycles;
@@ -232,7 +231,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         }
     }
 
-    /// Returns the places of arrived items, if they say so themselves.
+    /// Returns the places of arrived items, or nothing unless the items name them.
     pub(super) fn targets(&self, items: &[T]) -> Vec<PlaceId> {
         self.here.targets(items)
     }
@@ -245,18 +244,18 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         self.here.apply(items)
     }
 
-    /// The name of its part.
+    /// Returns the id of its part.
     pub(super) fn id(&self) -> PartId {
         self.share.id()
     }
 }
 
-/// Source of the place of an arrived item. It has no size, as it runs at each place.
+/// Finds the place of an arrived item. It has no size, because it runs at each place.
 trait ItemTarget<S, T>: Copy + 'static {
     /// `true` if the item names its place.
     const IS_SAID: bool;
 
-    /// Returns the place that the item says.
+    /// Returns the place that the item names.
     fn of(&self, state: &S, item: &T) -> Option<Place>;
 }
 
@@ -284,12 +283,8 @@ impl<S, T, P: Fn(&S, &T) -> Place + Copy + 'static> ItemTarget<S, T> for ByItem<
     }
 }
 
-/// Makes what an aggregator is at this place.
-fn make<S, T, G, F>(
-    (options, state): (AggregatorOptions, PlaceLocal<S>),
-    target: G,
-    apply: F,
-) -> AggregatorPart
+/// Makes the part of an aggregator at this place.
+fn make<S, T, G, F>(options: AggregatorOptions, state: PlaceLocal<S>, target: G, apply: F) -> AggregatorPart
 where
     S: 'static,
     G: ItemTarget<S, T>,

@@ -1,4 +1,4 @@
-//! A bucket on its way: a task of its finish at the next place, which hands its items on and then says so.
+//! A bucket in flight: a task of its finish at the next place, which hands its items on and then acknowledges it.
 
 use super::aggregator::Aggregator;
 use isles_protocol::PlaceId;
@@ -11,27 +11,27 @@ use isles_transport::{Class, HandlerId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The number of items that were handed on, on the wire.
+/// Number of the message that acknowledges a bucket.
 pub(crate) const ITEMS_DONE: HandlerId = HandlerId(13);
 
-/// A bucket as it is written.
+/// A bucket to send.
 pub(super) struct ItemBatch<'a, T> {
     pub(super) share: &'a PartRef,
     pub(super) items: &'a [T],
-    /// Destination of each item; empty if all are for the receiving place, or say so themselves.
+    /// Destination of each item; empty if all are for the receiving place, or if the items name it.
     pub(super) to: &'a [PlaceId],
 }
 
 /// A bucket that has arrived.
 pub(super) struct Arrived<T: 'static> {
-    // Goes before the handle: the source need not wait for what else a handle does.
+    // Dropped before the handle, so that the source does not wait for what dropping the handle does.
     receipt: BatchReceipt,
     aggregator: Aggregator<T>,
     items: Vec<T>,
     to: Vec<PlaceId>,
 }
 
-/// Tells the place from which a bucket came that it is handed on, or dropped.
+/// Acknowledges a bucket to the place that sent it, when dropped.
 struct BatchReceipt {
     id: PartId,
     source: PlaceId,
@@ -41,7 +41,7 @@ struct BatchReceipt {
 
 impl Drop for BatchReceipt {
     fn drop(&mut self) {
-        // Outside of any place, the run is over. A place that has died waits for nothing.
+        // Outside of any place, the run is over. A dead place waits for nothing.
         let _ = Local::try_with(|local| {
             local.add_count(CounterId::ItemsLost, self.left as u64);
             local.send(self.source, Class::Control, ITEMS_DONE, |writer| writer.put_serde(&self.id))
@@ -73,7 +73,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Travel for &ItemBatch<'_, T> {
     }
 }
 
-/// Sends a bucket to `peer`, in the scope of the place; false if it could not be sent.
+/// Sends a bucket to `peer`, in the current scope of the place; returns whether it was sent.
 pub(super) fn send<T>(local: &Local, peer: PlaceId, batch: &ItemBatch<'_, T>) -> bool
 where
     T: Serialize + DeserializeOwned + 'static,
@@ -87,10 +87,10 @@ where
 }
 
 impl<T: Serialize + DeserializeOwned + 'static> Arrived<T> {
-    /// Applies what is for this place, and stores the rest for the next one, whatever of it goes wrong.
+    /// Applies the items for this place, and stores the others for the next one, even if some of them fail.
     ///
     /// # Errors
-    /// The first: an item's next place is dead, or what applies items panicked.
+    /// The first one: the next place of an item is dead, or the function that applies items panicked.
     async fn forward(self) -> Result<()> {
         let Arrived { mut receipt, aggregator, items, to } = self;
         let to = if to.is_empty() { aggregator.targets(&items) } else { to };

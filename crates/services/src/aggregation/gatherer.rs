@@ -1,4 +1,4 @@
-//! The fetching form: many small questions travel together, and so do the answers.
+//! Aggregated reads: many small questions travel in one message, and so do their answers.
 
 use isles_runtime::capture::Handle;
 use isles_runtime::service::call::CallFuture;
@@ -10,13 +10,14 @@ use std::collections::VecDeque;
 use std::panic::Location;
 use std::rc::Rc;
 
-/// Questions in one message.
+/// Number of questions in a message.
 const BATCH: usize = 1024;
 
-/// Messages to one place that are not answered.
+/// Number of messages to one place that may be unanswered.
 const ASKED_MAX: usize = 2;
 
-/// Asks places for small values, many in one message: what an `at!` for each would give, in the order of the questions.
+/// Asks places for small values, many in one message. Returns what an `at!` for each would, in the order of the
+/// questions.
 pub struct Gatherer<Q: 'static, A: 'static> {
     answer: Rc<QueryHandler<Q, A>>,
     share: PartRef,
@@ -28,7 +29,7 @@ struct QueryHandler<Q, A>(Box<dyn Fn(Vec<Q>) -> Vec<A>>);
 /// Queries to one place.
 struct QueryBatch<Q> {
     questions: Vec<Q>,
-    /// The number of each in the order of all.
+    /// Index of each question in the order of all.
     numbers: Vec<usize>,
     asked: VecDeque<(Vec<usize>, CallFuture)>,
 }
@@ -45,7 +46,7 @@ where
     Q: Serialize + DeserializeOwned + 'static,
     A: Serialize + DeserializeOwned + 'static,
 {
-    /// Makes a gatherer whose questions `answer` answers from the instance of `state` at their place.
+    /// Makes a gatherer; `answer` answers each question from the instance of `state` at its place.
     ///
     /// `answer` runs at each place, so it captures nothing.
     ///
@@ -81,7 +82,7 @@ where
 
     /// Returns the answer of each question from its place, in the order of `questions`.
     ///
-    /// Holds at most 3,072 questions a place that are not answered; the answers are as many as the questions.
+    /// Holds at most 3,072 unanswered questions for each place, and all answers.
     ///
     /// # Errors
     /// A place is dead, or a question could not be answered; the first error.
@@ -103,10 +104,10 @@ where
         })
     }
 
-    /// As [`Gatherer::gather`], into memory that is there.
+    /// As [`Gatherer::gather`], but stores the answers in `into`.
     ///
     /// # Errors
-    /// As for [`Gatherer::gather`]; [`Misused`](ErrorKind::Misused): there are more questions than `into` is long.
+    /// As for [`Gatherer::gather`]; [`Misused`](ErrorKind::Misused): there are more questions than `into` has elements.
     #[track_caller]
     pub fn gather_into(
         &self,
@@ -126,7 +127,8 @@ where
         })
     }
 
-    /// Asks all questions, and gives each answer with the number of its question to `take`; returns how many.
+    /// Asks all questions, and passes each answer with the index of its question to `take`; returns the number of
+    /// questions.
     async fn ask_all(
         &self,
         questions: impl IntoIterator<Item = (Place, Q)>,
@@ -190,7 +192,7 @@ where
     }
 }
 
-/// Gives the answers of a message to `take`.
+/// Passes the answers of a message to `take`.
 fn answered<A>(numbers: Vec<usize>, given: Vec<A>, take: &mut impl FnMut(usize, A)) -> Result<()> {
     if numbers.len() != given.len() {
         return Err(too_few());

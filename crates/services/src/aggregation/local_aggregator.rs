@@ -1,4 +1,4 @@
-//! The buckets of one aggregator at one place, and what lets them leave.
+//! The buckets of one aggregator at one place, and how they leave.
 
 use super::Held;
 use super::batch::{self, ItemBatch};
@@ -16,16 +16,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
-/// Applies items, all of which are for this place. Says into the number how many are not applied if it panics.
+/// Applies items, all of which are for this place. If it panics, the number says how many are not applied.
 pub(super) type ApplyItems<T> = dyn Fn(Vec<T>, &mut usize);
 
-/// The places of items.
+/// Returns the place of each item.
 pub(super) type TargetItems<T> = dyn Fn(&[T]) -> Vec<PlaceId>;
 
 /// Functions of the program over items.
 pub(super) struct ItemFunctions<T> {
     pub(super) apply: Box<ApplyItems<T>>,
-    /// None if a bucket says where its items go.
+    /// `None` if buckets carry the places of their items.
     pub(super) targets: Option<Box<TargetItems<T>>>,
 }
 
@@ -35,12 +35,12 @@ pub(super) struct LocalAggregator<T> {
     functions: ItemFunctions<T>,
     /// Tasks that wait for room.
     waiting: RefCell<Vec<Waker>>,
-    /// Keeps the part as long as there are items.
+    /// Keeps the part alive while there are items.
     keep: RefCell<Option<PartRef>>,
     itself: Weak<LocalAggregator<T>>,
     /// Modelled cost of handing on an arrived item, in core cycles.
     pub(super) forward_cycles: u64,
-    /// Items stored here, and buckets that left for other places, so far.
+    /// Number of items that have left for other places, and of the buckets that carried them.
     pub(super) counts: Cell<(u64, u64)>,
 }
 
@@ -69,7 +69,7 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
     /// Applies items, all of which are for this place.
     ///
     /// # Errors
-    /// [`Panicked`](ErrorKind::Panicked): what applies them did; the text says how many are lost.
+    /// [`Panicked`](ErrorKind::Panicked): the function that applies them did; the text says how many are lost.
     pub(super) fn apply(&self, items: Vec<T>) -> Result<()> {
         let (count, mut left) = (items.len(), items.len());
         let applied = catch_unwind(AssertUnwindSafe(|| (self.functions.apply)(items, &mut left)));
@@ -84,31 +84,32 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
         applied.map_err(|payload| Error::panicked(payload).with(lost))
     }
 
-    /// Returns the places of items, if they say so themselves.
+    /// Returns the places of items, or nothing unless the items name them.
     pub(super) fn targets(&self, items: &[T]) -> Vec<PlaceId> {
         self.functions.targets.as_ref().map_or_else(Vec::new, |targets| targets(items))
     }
 
-    /// Stores an item if its bucket has begun and does not get full; else gives it back.
+    /// Stores an item if its bucket has begun and this does not fill it; otherwise returns the item.
     #[inline]
     pub(super) fn store_within(&self, to: PlaceId, item: T) -> Result<(), T> {
         let scope = Local::with(Local::scope);
         self.buckets.borrow_mut().store_within(scope, to, item)
     }
 
-    /// Stores items as long as each goes into a bucket that has begun; returns the one that does not.
+    /// Stores items while each goes into a bucket that has begun; returns the first that does not.
     #[inline]
     pub(super) fn store_while(&self, items: &mut impl Iterator<Item = (Place, T)>) -> Option<(Place, T)> {
         items.find_map(|(to, item)| self.store_within(to.id(), item).err().map(|item| (to, item)))
     }
 
-    /// Stores the item that is left in `item`, when there is room.
+    /// Stores the item in `item` once there is room.
     ///
     /// # Errors
     /// There is no way to `to` from here, or its next place is dead.
     pub(super) fn poll_store(
         &self,
-        (share, to): (&PartRef, PlaceId),
+        share: &PartRef,
+        to: PlaceId,
         item: &mut Option<T>,
         context: &mut Context<'_>,
     ) -> Poll<Result<()>> {
@@ -143,9 +144,9 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
         })
     }
 
-    /// Lets buckets leave, and what may leave after one that cannot be sent.
+    /// Sends buckets, and then those that may leave after one that cannot be sent.
     fn send_buckets(&self, local: &Local, outgoing: impl IntoIterator<Item = OutgoingBucket<T, Scope>>) {
-        // Sending may take in messages, by which the last bucket leaves meanwhile.
+        // Sending may deliver messages, which can make the last bucket leave.
         let Some(share) = self.keep.borrow().clone() else { return };
         for outgoing_bucket in outgoing {
             let mut next = Some(outgoing_bucket);
@@ -154,7 +155,7 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
                 let before = local.set_scope(scope);
                 let sent = self.send(local, &share, outgoing_bucket);
                 local.set_scope(before);
-                // The bucket counts no more: what left with it does.
+                // The bucket no longer counts as a task of its finish: its message does.
                 Aggregations::of(local).end(scope);
                 local.finish_task(scope, Ok(()));
                 if !sent {
@@ -166,12 +167,12 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
         self.rest();
     }
 
-    /// Sends a bucket, or lets a task apply it if it is for this place; false if it could not be sent.
+    /// Sends a bucket, or spawns a task that applies it if it is for this place; `false` if it could not be sent.
     fn send(&self, local: &Local, share: &PartRef, outgoing_bucket: OutgoingBucket<T, Scope>) -> bool {
         let OutgoingBucket { peer, items, to, .. } = outgoing_bucket;
         local.add_count(CounterId::ItemsPushed, items.len() as u64);
         if peer == local.here() {
-            // The handle keeps the part until all is applied.
+            // The handle keeps the part until all items are applied.
             let (share, here) = (share.clone(), self.itself.upgrade());
             call::spawn(async move {
                 let applied = here.map_or(Ok(()), |here| here.apply(items));
@@ -192,7 +193,7 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
         is_sent
     }
 
-    /// Lets the part go if there is nothing in it.
+    /// Releases the part if its buckets are empty.
     fn rest(&self) {
         let kept = if self.buckets.borrow().is_empty() { self.keep.borrow_mut().take() } else { None };
         drop(kept);
@@ -229,7 +230,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Held for LocalAggregator<T> {
     }
 }
 
-/// An item that nothing takes where it goes.
+/// Returns the error of an item that has no route.
 fn no_route(here: PlaceId, to: PlaceId) -> Error {
     let text = format!(
         "an item at {here} for {to}: with roles, items go from the first place of a group to the last ones of a group"

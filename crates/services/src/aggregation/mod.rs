@@ -1,10 +1,10 @@
 //! Aggregation: many small items for unpredictable places travel together.
 //!
 //! The contents of a place's buckets, and the routes of items, are in `isles_protocol::aggregation`; here are the
-//! handles that a program has ([`Aggregator`], [`Gatherer`]), the tasks that carry buckets, and the service that lets
-//! buckets leave which nobody fills any more. A bucket with items is a live task of its finish, so that the finish ends
-//! neither too early nor never; when nothing else of the finish lives here, it leaves. `docs/design/aggregation.md` has
-//! the protocol. Invariant: an item is counted by its finish from its push until it is applied.
+//! handles of a program ([`Aggregator`], [`Gatherer`]), the tasks that carry buckets, and the service that sends
+//! buckets which nothing fills any more. A bucket with items counts as a live task of its finish, so the finish does
+//! not end before it; once only buckets of the finish live at this place, they are sent. `docs/design/aggregation.md`
+//! has the protocol. Invariant: an item is counted by its finish from its push until it is applied.
 
 mod aggregator;
 pub(crate) mod batch;
@@ -29,12 +29,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-/// Operations the service needs on the buckets of one aggregator at its place, whatever their items are.
+/// Operations that the service needs on the buckets of one aggregator at its place, whatever the type of their items.
 trait Held {
-    /// Lets the buckets leave whose scope is `due`.
+    /// Sends the buckets whose scope is `due`.
     fn flush(&self, local: &Local, due: &dyn Fn(Scope) -> bool);
 
-    /// A bucket that left for `peer` is handed on. False if there was none.
+    /// Handles the acknowledgement of a bucket by `peer`; `false` if none was in flight.
     fn acknowledged(&self, local: &Local, peer: PlaceId) -> bool;
 
     /// Handles the death of `place`.
@@ -44,10 +44,10 @@ trait Held {
     fn waiting(&self) -> usize;
 }
 
-/// Part of an aggregator at each place.
+/// The part of an aggregator at one place.
 struct AggregatorPart {
     held: Rc<dyn Held>,
-    /// The same, of its type.
+    /// The same object, by its type.
     here: Rc<dyn Any>,
 }
 
@@ -58,13 +58,13 @@ pub(crate) struct Aggregations {
     buckets: RefCell<OrderedMap<Key, u64>>,
     /// Number of non-empty buckets.
     held: Cell<usize>,
-    /// True if a bucket began, left or arrived since the service was last asked.
+    /// True if a bucket began, left or arrived since [`Service::run_due`] last looked.
     is_active: Cell<bool>,
-    /// Time of the last such event, as far as the service was asked.
+    /// Time at which [`Service::run_due`] saw the last such event.
     active_at: Cell<Duration>,
-    /// Usual time between two such events.
+    /// Moving average of the time between two such events.
     usual_gap: Cell<Duration>,
-    /// Time at which buckets may leave, if nothing happens.
+    /// Time at which buckets are sent, if nothing happens before.
     next_flush: Cell<Option<Duration>>,
 }
 
@@ -83,7 +83,7 @@ impl Aggregations {
         }
     }
 
-    /// Uncounts a bucket of `scope` that has left.
+    /// Subtracts a bucket of `scope` that has left.
     fn end(&self, scope: Scope) {
         self.held.set(self.held.get() - 1);
         if let ScopeKind::Counted(key) = scope.kind() {
@@ -97,12 +97,13 @@ impl Aggregations {
         }
     }
 
-    /// The aggregators that are still in use.
+    /// Returns the aggregators that are still in use.
     fn in_use(&self) -> Vec<Rc<dyn Held>> {
         self.all.borrow().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Returns `true` if all that lives here of the finish of `scope` are buckets; detached work is not known.
+    /// Returns `true` if only buckets of the finish of `scope` live here; always for detached work, which is not
+    /// counted.
     fn is_all_in_buckets(&self, local: &Local, scope: Scope) -> bool {
         let ScopeKind::Counted(key) = scope.kind() else { return true };
         self.buckets.borrow().get(key).is_some_and(|count| local.live_tasks(key) == *count)
@@ -147,14 +148,14 @@ impl Service for Aggregations {
 }
 
 impl Aggregations {
-    /// Lets buckets leave if nothing has happened for longer than is usual; returns whether one left.
+    /// Sends buckets if nothing has happened for longer than usual; returns whether one left.
     ///
-    /// Those of a finish of which tasks live here leave after [`REST`]: the tasks may wait for what is in them.
+    /// Buckets of a finish with live tasks here are sent after [`REST`], because the tasks may wait for the items in
+    /// them.
     fn flush_quiet(&self, local: &Local) -> bool {
         let now = local.clock().now();
         if self.is_active.replace(false) {
             let gap = now.saturating_sub(self.active_at.replace(now)).min(GAP_MAX);
-            // An average over some of the last ones.
             self.usual_gap.set((self.usual_gap.get() * 7 + gap) / 8);
             self.next_flush.set(Some(now + self.usual_gap.get() * QUIET_GAPS));
             return false;
@@ -172,11 +173,11 @@ impl Aggregations {
     }
 }
 
-/// Receives word that a bucket is handed on.
+/// Receives the acknowledgement of a bucket.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let id: PartId = reader.take_serde()?;
     let part = local.part_value(id);
-    // A place without a handle has nothing that waits.
+    // Without a handle here, nothing waits.
     let Some(part) = part else { return Ok(()) };
     let known =
         part.downcast_ref::<AggregatorPart>().is_some_and(|part| part.held.acknowledged(local, source));

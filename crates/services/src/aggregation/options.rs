@@ -1,4 +1,4 @@
-//! Options of an aggregator: the route of items, and the number of them that a place holds.
+//! Options of an aggregator: the route of items, and the number of them that a place may hold.
 
 use isles_protocol::aggregation::{BucketLimits, ItemRoute, Router};
 use isles_runtime::limits::AGGREGATED_ITEMS_MAX as ITEMS_MAX;
@@ -15,14 +15,14 @@ pub struct AggregatorOptions {
     pub(super) forward_cycles: u64,
 }
 
-/// Items that a place holds at most, if nothing else is said: what HPCC RandomAccess allows.
+/// Default look-ahead in items: what HPCC RandomAccess allows.
 const LOOKAHEAD: usize = 1024;
 
-/// Buckets for one place on their way, if nothing else is said: while one is handed on others arrive.
+/// Default number of buckets in flight to one place: while one is handed on, others arrive.
 const IN_FLIGHT: u32 = 3;
 
 impl Default for AggregatorOptions {
-    /// Straight to each place, 1,024 items a place, three buckets for each other place on their way.
+    /// Straight to each place, 1,024 items a place, three buckets in flight to each other place.
     fn default() -> Self {
         AggregatorOptions {
             route: ItemRoute::Direct,
@@ -42,16 +42,15 @@ impl AggregatorOptions {
         self
     }
 
-    /// Sets how many items a place may hold that are not applied: in its buckets, and on their way from there until
-    /// they are handed on; at most 2^20. They are shared out evenly among the buckets, each of which holds at least
-    /// one.
+    /// Sets how many items a place may hold that are not applied: in its buckets, and in flight until the next place
+    /// has handed them on; at most 2^20. They are divided evenly among the buckets, each of which holds at least one.
     #[must_use]
     pub fn lookahead(mut self, items: usize) -> Self {
         self.lookahead = items;
         self
     }
 
-    /// Sets the number of items in a bucket, whatever the look-ahead; at most 2^20.
+    /// Sets the number of items in a bucket, which overrides the look-ahead; at most 2^20.
     #[must_use]
     pub fn bucket(mut self, items: usize) -> Self {
         self.bucket = Some(items);
@@ -85,8 +84,8 @@ impl AggregatorOptions {
         }
     }
 
-    /// Sets the cost of handing on an arrived item on a modelled core, besides the message; free elsewhere, and for
-    /// items that are applied where they arrive.
+    /// Sets the cost of handing on an arrived item on a modelled core, in addition to the message. Real machines ignore
+    /// it, and items that are applied where they arrive cost nothing.
     #[must_use]
     pub fn forward_work(mut self, each: Cycles) -> Self {
         self.forward_cycles = each.0;

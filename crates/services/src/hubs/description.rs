@@ -6,12 +6,12 @@ use isles_runtime::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The data of a packet that is not said otherwise, in bytes.
+/// Default length of a packet's data, in bytes.
 const PACKET_BYTES: u32 = 4096;
 
-/// The tasks and hubs of a program; where they are is in a [`HubMap`].
+/// The tasks and hubs of a program; a [`HubMap`] says where they are.
 ///
-/// Each place makes the same description, so it is made by a function that captures nothing.
+/// Each place makes the same description, so the function that makes it captures nothing.
 #[derive(Clone, Debug)]
 pub struct HubDescription {
     directory: Directory,
@@ -26,7 +26,7 @@ impl Default for HubDescription {
 }
 
 impl HubDescription {
-    /// Returns a description without tasks and hubs.
+    /// Returns an empty description.
     pub fn new() -> HubDescription {
         HubDescription { directory: Directory::new(), packet_bytes: PACKET_BYTES, fault: None }
     }
@@ -55,7 +55,7 @@ impl HubDescription {
         self.note(added.map(drop))
     }
 
-    /// Sets the length of a packet's data, which is one for all packets, in bytes; 4096 if it is not said.
+    /// Sets the length of a packet's data, the same for all packets, in bytes; 4096 by default.
     #[must_use]
     pub fn packet_bytes(mut self, bytes: u32) -> HubDescription {
         self.packet_bytes = bytes;
@@ -96,23 +96,22 @@ impl HubDescription {
 /// place 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubMap {
-    /// Source of the map, for errors; empty if the program has made it.
+    /// Source of the map, for errors; empty if the program made it.
     pub source: String,
-    /// The pairs.
+    /// Name of each task or hub, with the number of its place.
     pub places: Vec<(String, u32)>,
-    /// Pairs of places with a link between them, over which packets go; a link between any two places if there are
-    /// none.
+    /// Pairs of places that packets may go between directly; if empty, every two places are linked.
     pub links: Vec<(u32, u32)>,
 }
 
 impl HubMap {
-    /// Returns a map of these pairs.
+    /// Makes a map of these pairs.
     pub fn of<N: Into<String>>(pairs: impl IntoIterator<Item = (N, u32)>) -> HubMap {
         let places = pairs.into_iter().map(|(name, place)| (name.into(), place)).collect();
         HubMap { places, ..HubMap::default() }
     }
 
-    /// The routes of packets from place `here`.
+    /// Returns the routes of packets from place `here`.
     pub(super) fn routes(&self, here: PlaceId, places: u32) -> Result<Routes> {
         if self.links.is_empty() {
             return Ok(Routes::direct(here, places));
@@ -131,15 +130,15 @@ impl HubMap {
     }
 }
 
-/// Costs of the kernel of a place on a modelled core, in cycles. On a real machine it costs the time it takes.
+/// Costs of the kernel of a place on a modelled core, in cycles. Real machines ignore them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCosts {
     /// A switch from a task to the kernel, or back.
     pub switch: u64,
     /// A packet that the kernel serves: a request, a reply, a change of priority.
     pub packet: u64,
-    /// More for a packet that leaves for another place or comes from there: the link driver, beside what the chip
-    /// charges for the message.
+    /// Extra cost of a packet that leaves for or comes from another place: the link driver, in addition to what the
+    /// chip charges for the message.
     pub link: u64,
     /// A thousand bytes of data that a hub copies from one packet of its place to another.
     pub copy_kilobyte: u64,

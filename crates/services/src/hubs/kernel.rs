@@ -1,8 +1,8 @@
 //! The kernel of one place: its node, its inbox and outbox, the tasks that are ready, and the requests that wait.
 //!
-//! A pass of the kernel serves what has arrived, the most urgent first, gives away the locks that were given back, and
-//! sends what waits. It comes before each choice of the task that runs next. Invariant: the node is not borrowed while
-//! a waker is called.
+//! A pass of the kernel serves the packets that have arrived, the most urgent first, grants the locks that were given
+//! back, and sends what waits. It comes before each choice of the task that runs next. Invariant: the node is not
+//! borrowed while a waker is called.
 
 use super::description::KernelCosts;
 use super::table::{SystemId, send};
@@ -28,14 +28,14 @@ pub struct KernelCounts {
     pub switches: u64,
     /// Requests of tasks of the place.
     pub requests: u64,
-    /// Packets that it has served.
+    /// Packets served.
     pub packets: u64,
-    /// Packets that it has sent to other places.
+    /// Packets sent to other places.
     pub sent: u64,
 }
 
 impl KernelCounts {
-    /// Adds what another kernel has done.
+    /// Adds the counters of another kernel.
     pub(super) fn add(&mut self, other: KernelCounts) {
         self.switches += other.switches;
         self.requests += other.requests;
@@ -48,7 +48,7 @@ impl KernelCounts {
 pub(super) struct RequestOutcome {
     pub(super) status: Status,
     pub(super) payload: Vec<u8>,
-    /// The number of the lock that it has received or given back.
+    /// Number of the lock that it acquired or released.
     pub(super) grant: Option<u64>,
 }
 
@@ -61,8 +61,8 @@ struct WaitingRequest {
     waker: Option<Waker>,
 }
 
-/// A request that was made: its number at the node, and where its task waits for it, which is given again only when the
-/// task has what came back.
+/// A submitted request: its number at the node, and its entry in the table of waits, which is reused only after the
+/// task has taken the result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SubmittedRequest {
     number: u64,
@@ -80,21 +80,20 @@ pub(super) struct HubKernel {
     inbox: RefCell<PacketQueue>,
     outbox: RefCell<PacketQueue>,
     ready: RefCell<RunQueue>,
-    /// The requests that tasks wait for, and what came back of those that have returned.
+    /// The requests that tasks wait for, with the results of those that have returned.
     waits: RefCell<RequestTable<WaitingRequest>>,
-    /// Room for outputs.
+    /// A reused buffer for outputs.
     outputs: RefCell<Vec<Output>>,
     counts: Cell<KernelCounts>,
-    /// Packets of the node that were counted and charged.
+    /// Number of the node's packets that were counted and charged.
     charged: Cell<u64>,
-    /// The task that runs, the data of its waker, and whether it has to run again since something has returned
-    /// meanwhile.
+    /// The running task, the data of its waker, and whether it must run again because something has returned meanwhile.
     pub(super) current: Cell<Option<TaskId>>,
     pub(super) current_waker: Cell<*const ()>,
     pub(super) runs_again: Cell<bool>,
     pub(super) woken: Arc<WokenTasks>,
     pub(super) has_run: Cell<bool>,
-    /// True from when the worker was woken until it has run, since it looks at everything before it waits.
+    /// True from the wake of the worker until it has run: it looks at everything before it waits.
     is_worker_awake: Cell<bool>,
 }
 
@@ -128,7 +127,7 @@ impl HubKernel {
         HubKernel { packet_bytes, costs, ..self }
     }
 
-    /// Looks something up in the node.
+    /// Applies `look` to the node.
     pub(super) fn read<R>(&self, look: impl FnOnce(&HubNode) -> R) -> R {
         look(&self.node.borrow())
     }
@@ -143,8 +142,8 @@ impl HubKernel {
         self.counts.set(counts);
     }
 
-    /// Makes a request of a task, and takes its payload. One that returns at once has no entry in the table of those
-    /// that wait.
+    /// Submits a request of a task, and takes its payload. A request that returns at once has no entry in the table of
+    /// waits.
     pub(super) fn submit(&self, submission: &mut Submission) -> Result<RequestOutcome, SubmittedRequest> {
         self.count(|counts| counts.requests += 1);
         let mut outputs = mem::take(&mut *self.outputs.borrow_mut());
@@ -167,7 +166,7 @@ impl HubKernel {
         outcome
     }
 
-    /// Makes a request that may leave the place, or wait for the kernel to schedule.
+    /// Submits a request that may leave the place, or wait for the kernel.
     fn submit_by_packet(
         &self,
         submission: &mut Submission,
@@ -184,15 +183,15 @@ impl HubKernel {
         }
     }
 
-    /// Makes the entry of a request that waits.
+    /// Adds the entry of a request that waits.
     fn wait_for(&self, number: u64) -> SubmittedRequest {
         let wait = self.waits.borrow_mut().insert(WaitingRequest::default());
         self.node.borrow_mut().set_tag(number, wait);
         SubmittedRequest { number, wait }
     }
 
-    /// Takes what came back of a request, if it has returned; else it wakes `waker` when it does, or its task if that
-    /// is the waker of the task itself.
+    /// Takes the result of a request, if it has returned; otherwise its return will wake `waker`, or the task itself if
+    /// that is the task's own waker.
     pub(super) fn poll_outcome(
         &self,
         asked: SubmittedRequest,
@@ -213,7 +212,7 @@ impl HubKernel {
         Some(outcome)
     }
 
-    /// Returns `true` if `task` runs and `waker` is its own: not one of a future within it, or of another task.
+    /// Returns `true` if `task` is running and `waker` is its own, not that of a future within it or of another task.
     #[inline]
     pub(super) fn is_polled_by(&self, task: TaskId, waker: &Waker) -> bool {
         self.current.get() == Some(task) && self.current_waker.get() == waker.data()
@@ -223,7 +222,7 @@ impl HubKernel {
         self.drive(|node, outputs| node.time_out(asked.number, outputs));
     }
 
-    /// Gives up a request that nobody waits for any more; returns what came back, if it has returned.
+    /// Withdraws a request that nothing waits for any more; returns its result, if it has returned.
     pub(super) fn give_up(&self, asked: SubmittedRequest) -> Option<RequestOutcome> {
         let waiting = self.waits.borrow_mut().remove(asked.wait)?;
         if waiting.outcome.is_none() {
@@ -232,11 +231,11 @@ impl HubKernel {
         waiting.outcome
     }
 
-    /// Gives back the lock or block that a request to get something from `hub` has received and nobody takes.
+    /// Gives back the lock or block that a request to `hub` has obtained and nothing takes.
     pub(super) fn reject(&self, task: TaskId, hub: HubId, outcome: RequestOutcome) {
         let RequestOutcome { status, payload, grant } = outcome;
         if status == Status::Done {
-            self.drive(|node, outputs| node.reject(task, hub, (payload, grant), outputs));
+            self.drive(|node, outputs| node.reject(task, hub, payload, grant, outputs));
         }
     }
 
@@ -259,7 +258,7 @@ impl HubKernel {
         self.wake_worker();
     }
 
-    /// Takes a packet in; it is served by the next pass.
+    /// Queues a packet that has arrived; the next pass serves it.
     pub(super) fn arrive(&self, packet: HubPacket) {
         self.inbox.borrow_mut().push(packet);
         self.wake_worker();
@@ -272,11 +271,11 @@ impl HubKernel {
             || self.node.borrow().is_deferred()
     }
 
-    /// Serves what has arrived, gives away what was given back, and sends what waits.
+    /// Serves the packets that have arrived, grants what was given back, and sends what waits.
     pub(super) fn progress(&self, local: &Local) {
         loop {
             loop {
-                // A binding, so that the inbox is free again.
+                // Taken first, so that the inbox is not borrowed while the packet is served.
                 let next = self.inbox.borrow_mut().pop();
                 let Some(packet) = next else { break };
                 if packet.to == self.here {
@@ -346,7 +345,7 @@ impl HubKernel {
         charge(switches * self.costs.switch);
     }
 
-    /// Lets a task run when its turn comes.
+    /// Marks a task as ready to run.
     pub(super) fn make_ready(&self, task: TaskId) {
         if self.current.get() == Some(task) {
             return self.runs_again.set(true);
@@ -356,19 +355,20 @@ impl HubKernel {
         self.wake_worker();
     }
 
-    /// Wakes the worker, once until it runs.
+    /// Wakes the worker, at most once until it runs.
     fn wake_worker(&self) {
         if !self.is_worker_awake.replace(true) {
             self.woken.wake_worker();
         }
     }
 
-    /// Says that the worker runs, or that it is about to wait.
+    /// Records whether the worker runs, or is about to wait.
     pub(super) fn set_worker_awake(&self, is_awake: bool) {
         self.is_worker_awake.set(is_awake);
     }
 
-    /// Returns `true` if a task more urgent than the running `task` is ready; then `task` is the first of its priority.
+    /// Returns `true` if a task more urgent than the running `task` is ready; then `task` becomes the first of its
+    /// priority.
     pub(super) fn is_preempted(&self, task: TaskId) -> bool {
         let Some(own) = self.read(|node| node.priority(task)) else { return false };
         let mut ready = self.ready.borrow_mut();
@@ -406,7 +406,7 @@ fn charge(cycles: u64) {
     }
 }
 
-/// Tasks that something else than a hub has woken, perhaps another thread.
+/// Tasks woken by something other than a hub, perhaps on another thread.
 #[derive(Default)]
 pub(super) struct WokenTasks {
     any: AtomicBool,
@@ -420,7 +420,7 @@ impl WokenTasks {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Says whom to wake.
+    /// Sets the waker of the worker.
     pub(super) fn set_worker(&self, waker: &Waker) {
         let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         if !worker.as_ref().is_some_and(|known| known.will_wake(waker)) {
@@ -428,7 +428,7 @@ impl WokenTasks {
         }
     }
 
-    /// Takes those that were woken.
+    /// Takes the woken tasks.
     pub(super) fn take(&self) -> Vec<TaskId> {
         if !self.any.load(Ordering::Relaxed) {
             return Vec::new();
@@ -441,7 +441,7 @@ impl WokenTasks {
     }
 }
 
-/// Wakes one task.
+/// The waker of one task.
 pub(super) struct TaskWaker {
     pub(super) task: TaskId,
     pub(super) woken: Arc<WokenTasks>,

@@ -31,9 +31,9 @@ use table::SystemId;
 
 /// Tasks and hubs on all places of a run, as one virtual processor.
 ///
-/// A program describes them by unique names; where each is, is in a [`HubMap`], which is no part of the program.
-/// Another map changes latency and no result. [`run`](HubSystem::run) runs all tasks; the handle travels, and
-/// [`run_here`](HubSystem::run_here) runs those of the place that calls it.
+/// A program describes them by unique names; a [`HubMap`], which is no part of the program, says where each of them is.
+/// Another map changes the latency but no result. [`run`](HubSystem::run) runs all tasks. The handle can be sent to
+/// other places, and [`run_here`](HubSystem::run_here) runs the tasks of the place that calls it.
 #[derive(Clone)]
 pub struct HubSystem {
     kernel: Rc<HubKernel>,
@@ -50,7 +50,7 @@ struct Seed<A> {
 }
 
 impl HubSystem {
-    /// Makes what `describe` describes, of a copy of `argument`, at the places of `map`.
+    /// Makes the tasks and hubs that `describe` returns for a copy of `argument`, at the places of `map`.
     ///
     /// `describe` runs at each place, so it captures nothing. The routes between places are computed here, before
     /// anything runs. `costs` are those of the kernels on a modelled chip.
@@ -98,13 +98,13 @@ impl HubSystem {
         self.kernel.read(|node| node.directory().place_of(name)).map(Place::of)
     }
 
-    /// Returns what the kernel of this place has done so far.
+    /// Returns the counters of this place's kernel.
     pub fn counts(&self) -> KernelCounts {
         self.kernel.counts()
     }
 }
 
-/// Part of a handle at a place.
+/// The part of a system at one place.
 struct HubPart {
     kernel: Rc<HubKernel>,
 }

@@ -1,4 +1,4 @@
-//! A request under way, as a future of the task that has made it.
+//! A request in progress, as a future of the task that made it.
 
 use super::kernel::{HubKernel, RequestOutcome, SubmittedRequest};
 use super::table::{HubTable, done};
@@ -18,15 +18,14 @@ pub enum Wait {
     No,
     /// Until it synchronises (`_W`).
     Forever,
-    /// Until it synchronises or this time has passed (`_WT`), then with [`Status::TimedOut`]; it has one of both
-    /// outcomes, never both.
+    /// Until it synchronises or this time has passed (`_WT`), then with [`Status::TimedOut`]. Never both.
     For(Duration),
 }
 
-/// A request to a hub, from its making to its return.
+/// A request to a hub, from its start until it returns.
 ///
-/// It is made when it is polled first, or at once by an asynchronous variant. Dropped earlier, it is withdrawn; a lock
-/// or a block of memory that it has got meanwhile goes back.
+/// It is made at its first poll, or at once by [`HubRequest::begin`]. Dropped before it returns, it is withdrawn, and a
+/// lock or block of memory that it has obtained goes back.
 #[must_use = "a request is made where it is awaited"]
 pub struct HubRequest {
     kernel: Rc<HubKernel>,
@@ -39,9 +38,9 @@ pub struct HubRequest {
 enum RequestState {
     New,
     Made(SubmittedRequest),
-    /// It has returned when it was made.
+    /// It returned as soon as it was made.
     Returned(RequestOutcome),
-    /// It has returned, and its task gives way to a more urgent one.
+    /// It has returned, and its task first yields to a more urgent one.
     Back(RequestOutcome),
     Over,
 }
@@ -49,8 +48,10 @@ enum RequestState {
 impl HubRequest {
     #[inline]
     pub(super) fn new(
-        (kernel, task): (Rc<HubKernel>, TaskId),
-        (hub, operation): (HubId, HubOperation),
+        kernel: Rc<HubKernel>,
+        task: TaskId,
+        hub: HubId,
+        operation: HubOperation,
         payload: Vec<u8>,
         wait: Wait,
     ) -> HubRequest {
@@ -59,7 +60,7 @@ impl HubRequest {
         HubRequest { kernel, submission, state: RequestState::New, wait, timer: None }
     }
 
-    /// Makes the request, which is new; returns what comes back at once.
+    /// Makes a new request; returns its result if it returns at once.
     fn make(&mut self) -> Option<RequestOutcome> {
         if self.submission.payload.len() > self.kernel.packet_bytes {
             return Some(RequestOutcome { status: Status::TooLong, payload: Vec::new(), grant: None });
@@ -74,7 +75,7 @@ impl HubRequest {
                 None
             }
         };
-        // Others may get now what was given back; what has arrived meanwhile is looked at first.
+        // Others may now get what this request gave back; packets that have arrived meanwhile are served first.
         if self.kernel.has_work() {
             Local::with(|local| {
                 if self.kernel.current.get().is_some() {
@@ -99,8 +100,8 @@ impl HubRequest {
         self
     }
 
-    /// Returns what came back of a request that was made, if it has returned. Once its time has passed, the request is
-    /// withdrawn, and returns all the same.
+    /// Returns the result of a request that was made, if it has returned. A request whose time has passed is withdrawn,
+    /// which makes it return.
     fn poll_made(&mut self, asked: SubmittedRequest, context: &mut Context<'_>) -> Option<RequestOutcome> {
         let outcome = self.kernel.poll_outcome(asked, self.submission.task, context.waker());
         if outcome.is_some() {
@@ -125,7 +126,7 @@ impl HubRequest {
         }
     }
 
-    /// Returns what came back, unless a more urgent task is to run before the task that polls it.
+    /// Returns the result, unless a more urgent task must run before the task that polls.
     #[inline(always)]
     fn finish_request(
         &mut self,
@@ -146,8 +147,7 @@ impl Future for HubRequest {
     type Output = Result<Vec<u8>, Status>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // What returns at once does not pass through the state: a wide load of what narrower stores have just written
-        // stalls.
+        // An immediate result does not go through `state`: a wide load right after narrower stores stalls.
         let mut outcome = match self.state {
             RequestState::New => self.make(),
             RequestState::Made(_) => None,

@@ -1,7 +1,7 @@
-//! The hub systems of one place as one of its services.
+//! The hub systems of one place, as one of its services.
 //!
-//! A packet arrives in the inbox of its system, and is served when the worker has taken in all that came with it.
-//! Invariant: a system whose kernel has something to do is in the list of the busy ones.
+//! A packet goes to the inbox of its system, which is served once the worker has taken in all messages that came with
+//! it. Invariant: `is_busy` is set whenever a kernel may have something to do.
 
 use super::kernel::HubKernel;
 use crate::table::service::Service;
@@ -17,13 +17,13 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-/// The number of a packet of hubs, on the wire.
+/// Number of the message that carries a packet.
 pub(crate) const HUB: HandlerId = HandlerId(15);
 
-/// The bytes of a packet's header in a message, whose own header of 8 bytes is the rest of it.
+/// Length of a packet's header within a message, whose own header accounts for the other 8 bytes.
 const HEADER_BYTES: usize = HubPacket::HEADER_BYTES - 8;
 
-/// The name of a system in the whole run: the place that has opened it, and which of its systems it is.
+/// The id of a system in the whole run: the place that opened it, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct SystemId {
     pub(super) home: PlaceId,
@@ -40,7 +40,7 @@ pub(crate) struct HubTable {
 }
 
 impl HubTable {
-    /// Returns the name of a new system.
+    /// Returns the id of a new system.
     pub(super) fn next_id(&self, home: PlaceId) -> SystemId {
         let serial = self.serial.get();
         self.serial.set(serial + 1);
@@ -61,7 +61,7 @@ impl HubTable {
         self.systems.borrow().values().filter_map(Weak::upgrade).collect()
     }
 
-    /// Lets the worker look after the kernels when its step is over.
+    /// Makes the worker run the kernels at the end of its step.
     pub(super) fn note_busy(&self) {
         self.is_busy.set(true);
     }
@@ -102,15 +102,15 @@ impl Service for HubTable {
     }
 }
 
-/// Sends a packet to the next place on its way. One that cannot be sent is lost with its place, of whose death the
-/// kernel hears by itself.
+/// Sends a packet to the next place on its route. A packet that cannot be sent is lost with that place, whose death the
+/// kernel learns of by itself.
 pub(super) fn send(local: &Local, system: SystemId, hop: PlaceId, packet: &HubPacket) {
     let guess = packet.payload().len() + HubPacket::HEADER_BYTES;
     let _ = local.send_with_size_hint(hop, Class::Data, HUB, guess, |writer| {
         let before = writer.written();
         writer.put_serde(&system)?;
         writer.put_serde(packet)?;
-        // A header has the same length whatever is in it.
+        // Padded, so that the length of a header does not depend on its content.
         let header = writer.written() - before - packet.payload().len();
         writer.put_bytes(&[0; HEADER_BYTES][header.min(HEADER_BYTES)..]);
         Ok(())
@@ -126,7 +126,7 @@ pub(crate) fn receive(local: &Local, _source: PlaceId, reader: &mut Reader<'_>) 
         return Err(Refused::of_service("a packet of hubs is for a place that does not exist"));
     }
     let table = HubTable::of(local);
-    // A system that is closed here has no tasks that wait.
+    // A system that is closed here has no waiting tasks.
     if let Some(kernel) = table.find(system) {
         kernel.arrive(packet);
         table.note_busy();
@@ -134,7 +134,7 @@ pub(crate) fn receive(local: &Local, _source: PlaceId, reader: &mut Reader<'_>) 
     Ok(())
 }
 
-/// The name of a task.
+/// Returns the name of a task.
 pub(super) fn name_of(kernel: &HubKernel, task: TaskId) -> String {
     kernel.read(|node| node.directory().tasks()[task.0 as usize].name.clone())
 }

@@ -10,15 +10,15 @@ use std::rc::Rc;
 
 /// A task of a hub system, as its body sees it.
 ///
-/// Each request names a hub. Wherever that is, the call is the same. A request that is awaited lets a more urgent task
-/// of the place run first, if one is ready; a task that computes without a request is not interrupted.
+/// Each request names a hub; the call is the same wherever the hub is. Awaiting a request lets a more urgent task of
+/// the place run first, if one is ready; a task that computes without requests is not interrupted.
 pub struct HubTask {
     kernel: Rc<HubKernel>,
     task: TaskId,
     name: String,
 }
 
-/// A block of a memory pool. Dropped, it goes back.
+/// A block of a memory pool. Dropping it gives it back.
 pub struct MemoryBlock {
     kernel: Rc<HubKernel>,
     task: TaskId,
@@ -27,7 +27,7 @@ pub struct MemoryBlock {
     bytes: Vec<u8>,
 }
 
-/// A hub of a kind, as a task uses it.
+/// Methods that find a hub of one kind by its name.
 macro_rules! kinds {
     ($( $(#[$doc:meta])* $method:ident: $kind:pat, $allowed:literal; )+) => {
         impl HubTask {
@@ -72,12 +72,12 @@ impl HubTask {
         HubTask { kernel, task, name }
     }
 
-    /// The unique name of the task.
+    /// Returns the unique name of the task.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the priority by which it is scheduled now: its own, or one that it inherits.
+    /// Returns the priority that schedules the task now: its own, or an inherited one.
     pub fn priority(&self) -> u8 {
         self.kernel.read(|node| node.priority(self.task)).unwrap_or(u8::MAX)
     }
@@ -101,20 +101,20 @@ impl HubTask {
         if is_one { Ok(hub) } else { Err(text()) }
     }
 
-    /// Makes a request to a hub: the call of which all others are made, and the one for hubs with a rule of the
-    /// program. Returns the data that it gets.
+    /// Makes a request to a hub; returns the data that it gets. All other calls use this one, which also serves hubs
+    /// with a rule of the program.
     ///
     /// # Errors
     /// The [`Status`] of the request, if it is not done; [`Status::TooLong`]: the data is longer than a packet's.
     #[inline]
     pub fn request(&self, hub: HubId, operation: HubOperation, payload: Vec<u8>, wait: Wait) -> HubRequest {
-        HubRequest::new((Rc::clone(&self.kernel), self.task), (hub, operation), payload, wait)
+        HubRequest::new(Rc::clone(&self.kernel), self.task, hub, operation, payload, wait)
     }
 
     /// Signals a semaphore, raises an event, or unlocks a resource: the put side of a hub without data.
     ///
     /// # Errors
-    /// The [`Status`] of the request; [`Status::NotOwner`] of a resource that another task has locked, or none.
+    /// The [`Status`] of the request; [`Status::NotOwner`]: the task has not locked the resource.
     #[inline]
     pub fn signal(&self, hub: HubId, wait: Wait) -> HubRequest {
         self.request(hub, HubOperation::Put, Vec::new(), wait)
@@ -139,8 +139,8 @@ impl HubTask {
         self.request(hub, HubOperation::Put, data.to_vec(), wait)
     }
 
-    /// Gets a packet's data from a port, a FIFO, a data event or a black board. That of a black board begins with the
-    /// number of the last write, 8 bytes, little-endian.
+    /// Gets a packet's data from a port, a FIFO, a data event or a black board. The data of a black board begins with
+    /// the number of the last write: 8 bytes, little-endian.
     ///
     /// # Errors
     /// The [`Status`] of the request.
@@ -175,7 +175,7 @@ impl HubTask {
         Ok(MemoryBlock { kernel, task, hub: pool, number, bytes: vec![0; bytes as usize] })
     }
 
-    /// Lets other tasks of the place with the same or a more urgent priority run, and messages come in.
+    /// Lets tasks of the place with the same or a more urgent priority run, and messages arrive.
     pub async fn yield_now(&self) {
         isles_runtime::yield_now().await;
     }

@@ -21,16 +21,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Polls of tasks before the messages of the place have their turn.
+/// Number of polls of tasks after which the place receives messages.
 const POLLS_MAX: u32 = 64;
 
-/// The same where other places may have sent some.
+/// The same in a run of several places, which may have sent some.
 const POLLS_MAX_OF_SEVERAL: u32 = 8;
 
 /// A task that has not ended.
 type TaskBody<'a, V> = Pin<Box<dyn Future<Output = Result<V>> + 'a>>;
 
-/// The tasks of this place that run, and what those have come to that have ended.
+/// The tasks of this place, and the values of those that have ended.
 struct HubWorker<'a, V> {
     kernel: Rc<HubKernel>,
     /// Bodies by the number of their task; `None` for a task that is elsewhere or has ended.
@@ -40,8 +40,8 @@ struct HubWorker<'a, V> {
 }
 
 impl HubSystem {
-    /// Runs the tasks of this place, each with what `body` makes of it, until all have ended; returns the value of each
-    /// with its name, in the order in which they were described.
+    /// Runs the tasks of this place until all have ended; `body` makes the future of each. Returns the value of each
+    /// task with its name, in the order of the description.
     ///
     /// A program calls it at every place, as with `everywhere!({ system.run_here(tasks).await? })`. A task that fails
     /// ends the others of its place.
@@ -64,7 +64,7 @@ impl HubSystem {
 
 impl HubSystem {
     /// Runs the tasks of all places, as [`run_here`](HubSystem::run_here) does with those of one; returns the value of
-    /// each with its name, and what the kernels of all places have done.
+    /// each with its name, and the counters of all kernels.
     ///
     /// `body` runs at each place, so it captures nothing; it gets a copy of `argument`.
     ///
@@ -93,7 +93,7 @@ impl HubSystem {
                 others.chain([here]).map(|place| system.run_at(place, argument.clone(), body)).collect();
             let mut values: Vec<(String, V)> = try_join_all(calls).await?.into_iter().flatten().collect();
             values.sort_by_key(|(name, _)| system.kernel.read(|node| node.directory().task(name)));
-            // Only now, since tasks of other places may have used the hubs of one whose own tasks had ended.
+            // Not earlier: tasks of other places may use the hubs of a place whose own tasks have ended.
             let mut counts = KernelCounts::default();
             let asked = isles_runtime::places().map(|place| system.counts_at(place)).collect();
             try_join_all(asked).await?.into_iter().for_each(|kernel| counts.add(kernel));
@@ -221,8 +221,7 @@ impl Drop for WorkingGuard<'_> {
 
 impl<V> Drop for HubWorker<'_, V> {
     fn drop(&mut self) {
-        // The requests of a body that is dropped are withdrawn; the packets that say so leave with the next step of the
-        // place.
+        // Dropping a body withdraws its requests; the packets for that leave with the next step of the place.
         let numbered = (0..).zip(&mut self.bodies);
         let given_up: Vec<TaskId> =
             numbered.filter_map(|(task, body)| body.take().map(|_| TaskId(task))).collect();

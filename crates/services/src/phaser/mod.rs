@@ -1,8 +1,8 @@
 //! Phasers: barriers that tasks of several places join and leave (X10's clocks).
 //!
-//! The protocol is `isles_protocol::phaser`, a pure machine. [`table`] carries its messages and wakes who waits,
-//! [`travel`] lets registrations travel with tasks; this file is the handle. The invariant: one handle is one
-//! registration, so what is dropped is deregistered, and nothing can be done with a phaser that one has left.
+//! The protocol is `isles_protocol::phaser`, a pure machine. [`table`] carries its messages and wakes waiting tasks,
+//! [`travel`] sends registrations along with tasks, and this file is the handle. Invariant: one handle is one
+//! registration, so dropping it deregisters, and nothing can be done with a phaser after leaving it.
 
 pub(crate) mod table;
 pub(crate) mod travel;
@@ -25,14 +25,14 @@ use std::task::{Context, Poll};
 
 /// A task's registration with a barrier that tasks of all places join and leave (X10's `Clock`).
 ///
-/// Registered tasks go from phase to phase together: no task is in phase *k* + 1 before every registered task has
-/// ended phase *k*, by [`advance`](Phaser::advance) or [`resume`](Phaser::resume). Each handle is one registration.
-/// Dropping it leaves; so a task that ends or is cancelled, in whatever way, does not hold the others up.
+/// Registered tasks go from phase to phase together: no task is in phase *k* + 1 before every registered task has ended
+/// phase *k*, by [`advance`](Phaser::advance) or [`resume`](Phaser::resume). Each handle is one registration. Dropping
+/// it leaves the phaser, so a task that ends or is cancelled does not hold up the others.
 ///
-/// **Joining.** [`Phaser::new`] registers the task that calls it. A registered task registers others: whoever is
-/// started by `spawn_at!` with a body that uses the phaser gets a registration of its own, which travels with it; for
-/// `spawn` there is [`register`](Phaser::register). The phase cannot end before they have arrived. A body of `at!` is
-/// part of a task that is registered already, so a phaser does not travel with it to another place.
+/// **Joining.** [`Phaser::new`] registers the task that calls it. A registered task registers others: a task started by
+/// `spawn_at!` whose body uses the phaser gets its own registration, which travels with it; for `spawn` there is
+/// [`register`](Phaser::register). The phase cannot end before they have arrived. The body of an `at!` is part of a
+/// task that is registered already, so a phaser does not travel with it to another place.
 ///
 /// ```ignore
 /// let phaser = Phaser::new();
@@ -49,33 +49,34 @@ use std::task::{Context, Poll};
 /// .await?;
 /// ```
 ///
-/// **Cost.** Two control messages a phase for each other place with registered tasks, however many; none for tasks
-/// at the place of `new`.
+/// **Cost.** Each phase costs two control messages for each other place with registered tasks, however many tasks there
+/// are; none for the place of `new`.
 ///
 /// # Errors
 /// Of every operation:
-/// - [`DeadPlace`](ErrorKind::DeadPlace): a place died while tasks there, or on their way, were registered; they are
-///   not waited for any more. Each task is told once, by the [`advance`](Phaser::advance) that ends the phase, and the
-///   phaser goes on without them. If it is the place where the phaser was made, every operation fails from then on.
+/// - [`DeadPlace`](ErrorKind::DeadPlace): a place died while tasks there, or on their way there, were registered;
+///   nothing waits for them any more. Each remaining task gets this error once, from the [`advance`](Phaser::advance)
+///   that ends the phase, and the phaser goes on. If the place made the phaser, every operation fails from then on.
 /// - [`Misused`](ErrorKind::Misused): the text says how, as for a phaser of another run. Nothing was done.
 pub struct Phaser {
-    /// The party at this place; why there is none, for a task that arrived too late to be registered.
+    /// The party at this place, or the reason why a task that arrived too late has none.
     registration: Registration,
     /// Run and place at which the handle is registered.
     attachment: Attachment,
-    /// True while an `advance` of this handle is under way.
+    /// True while an `advance` of this handle is in progress.
     advancing: Cell<bool>,
-    /// The phase that an `advance_all` had reached with this handle when it was dropped before the others' was over.
+    /// The phase that an `advance_all` had reached with this handle when it was dropped before the other phases had
+    /// ended.
     ahead: Cell<Option<u64>>,
     /// A handle belongs to its place.
     place: PhantomData<Rc<()>>,
 }
 
-/// A registration that was made, or why it was not.
+/// A registration, or the reason why there is none.
 type Registration = std::result::Result<Party, PhaserError>;
 
 impl Phaser {
-    /// A new phaser in phase 0, with which the calling task is registered.
+    /// Makes a phaser in phase 0 and registers the calling task.
     ///
     /// # Panics
     /// Outside of a place.
@@ -95,7 +96,7 @@ impl Phaser {
         }
     }
 
-    /// Does `operation` with the party at this place.
+    /// Applies `operation` to the party at this place.
     fn operate<R>(
         &self,
         operation: impl FnOnce(&Local, Party) -> std::result::Result<R, PhaserError>,
@@ -104,7 +105,7 @@ impl Phaser {
             .with(|local| self.registration.and_then(|party| operation(local, party)).map_err(refused))?
     }
 
-    /// One more registration here, in the phase that this one is in: for a task that `spawn` starts.
+    /// Makes one more registration here, in the phase of this one: for a task that `spawn` starts.
     ///
     /// # Errors
     /// [`Misused`](ErrorKind::Misused): this registration has resumed, or waits; it registers others only while it
@@ -117,7 +118,7 @@ impl Phaser {
     /// Ends the phase for this task, unless `resume` has done so, and waits until all have; returns the phase that
     /// begins.
     ///
-    /// If the future is dropped, the phase stays ended for this task, and the next `advance` takes up the wait.
+    /// If the future is dropped, the phase stays ended for this task, and the next `advance` continues the wait.
     ///
     /// # Errors
     /// See [`Phaser`]. After [`DeadPlace`](ErrorKind::DeadPlace) of another place than the phaser's home the next phase
@@ -147,12 +148,12 @@ impl Phaser {
         }
     }
 
-    /// Ends the phase for this task without waiting for the others; `advance` then waits. Again in the same phase it
-    /// does nothing.
+    /// Ends the phase for this task without waiting for the others; `advance` then waits. A second call in the same
+    /// phase does nothing.
     ///
     /// # Errors
-    /// See [`Phaser`]. [`Misused`](ErrorKind::Misused): an `advance` of this registration is under way, or was dropped
-    /// before it was over.
+    /// See [`Phaser`]. [`Misused`](ErrorKind::Misused): an `advance` of this registration is in progress, or was
+    /// dropped before it was over.
     pub fn resume(&self) -> Result<()> {
         if self.ahead.get().is_some() {
             return Err(refused(PhaserError::Waiting));
@@ -160,7 +161,7 @@ impl Phaser {
         self.operate(|local, party| PhaserTable::of(local).resume(local, party))
     }
 
-    /// As [`Phaser::resume`], unless a wait for the next phase was dropped, which is to be taken up.
+    /// As [`Phaser::resume`], unless a wait for the next phase was dropped and must be continued.
     fn end_phase(&self) -> Result<()> {
         let was_dropped = self.ahead.get().is_some()
             || !self.advancing.get()
@@ -168,8 +169,8 @@ impl Phaser {
         if was_dropped { Ok(()) } else { self.resume() }
     }
 
-    /// The phase that this task is in, from 0. After `resume`, or an `advance` that was dropped, it is the one that the
-    /// task has ended, until `advance`.
+    /// Returns the phase of this task, from 0. After `resume`, or a dropped `advance`, it is the phase that the task
+    /// has ended, until the next `advance`.
     ///
     /// # Errors
     /// [`DeadPlace`](ErrorKind::DeadPlace): the phaser's home was dead before this task arrived here.
@@ -181,10 +182,10 @@ impl Phaser {
     /// Advances several phasers as one step (X10's `Clock.advanceAll`): ends the phase of each before it waits for any,
     /// so that tasks which name the same phasers in different orders do not wait for each other for ever.
     ///
-    /// If the future is dropped, the next `advance` of each, or the next `advance_all`, takes up its wait.
+    /// If the future is dropped, the next `advance` of each, or the next `advance_all`, continues its wait.
     ///
     /// # Errors
-    /// The first one of any of them; the others have advanced all the same, unless ending a phase failed.
+    /// The first error of any of them; the others have advanced all the same, unless ending a phase failed.
     pub async fn advance_all<'a>(phasers: impl IntoIterator<Item = &'a Phaser>) -> Result<()> {
         let phasers: Vec<&Phaser> = phasers.into_iter().collect();
         phasers.iter().try_for_each(|phaser| phaser.end_phase())?;
@@ -199,7 +200,7 @@ impl Phaser {
     }
 }
 
-/// The phase that was entered, or the place that was lost on the way there.
+/// Returns the phase that was entered, or the error of a place that was lost on the way there.
 fn entered(advanced: Advanced) -> Result<u64> {
     advanced.dead.map_or(Ok(advanced.phase), |place| Err(Error::dead(place)))
 }
@@ -211,7 +212,7 @@ fn refused(error: PhaserError) -> Error {
     }
 }
 
-/// One `advance` under way.
+/// Marks an `advance` in progress.
 struct AdvanceGuard<'a>(&'a Cell<bool>);
 
 impl<'a> AdvanceGuard<'a> {
@@ -226,7 +227,7 @@ impl Drop for AdvanceGuard<'_> {
     }
 }
 
-/// The phasers that an `advance_all` has advanced; dropped before all are, their next `advance` takes that up.
+/// The phasers that an `advance_all` has advanced; if it is dropped before all are, their next `advance` continues.
 #[derive(Default)]
 struct StepGuard<'a> {
     advanced: Vec<(&'a Phaser, u64)>,

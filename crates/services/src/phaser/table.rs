@@ -1,7 +1,7 @@
-//! The phasers of one place: the protocol's machine, and who waits.
+//! The phasers of one place: the protocol's machine, and the waiting tasks.
 //!
-//! The invariant: a party has an entry in `waits`
-//! from the `advance` that has to wait until its outcome is taken, also if nobody polls meanwhile.
+//! Invariant: a party has an entry in `waits` from an `advance` that must wait until its outcome is taken, even if
+//! nothing polls meanwhile.
 
 use super::Registration;
 use super::travel::TravellingRegistrations;
@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::task::Waker;
 use std::time::Duration;
 
-/// The number of the control of phasers, on the wire.
+/// Number of the control message of phasers.
 pub(crate) const PHASER: HandlerId = HandlerId(6);
 
-/// The phasers of a place, and who waits for them.
+/// The phasers of a place, and the tasks that wait for them.
 pub(crate) struct PhaserTable {
     machine: RefCell<Phasers>,
     waits: RefCell<HashMap<Party, Wait>>,
@@ -43,7 +43,8 @@ impl PhaserTable {
         self.machine.borrow_mut().register(party)
     }
 
-    /// The phase of `party`; the one that it has ended, if nobody has taken up its wait for the next.
+    /// Returns the phase of `party`: the one that it has ended, if it has not yet taken the outcome of its wait for the
+    /// next.
     pub(super) fn phase(&self, party: Party) -> Result<u64, PhaserError> {
         let is_over = matches!(self.waits.borrow().get(&party), Some(Wait::Over(_)));
         self.machine.borrow().phase(party).map(|phase| phase - u64::from(is_over))
@@ -61,10 +62,10 @@ impl PhaserTable {
         self.drive(local, |machine, outputs| machine.resume(party, outputs))
     }
 
-    /// The next phase, if it has begun; otherwise it is to be waited for with [`PhaserTable::poll`].
+    /// Returns the next phase if it has begun; otherwise wait for it with [`PhaserTable::poll`].
     pub(super) fn advance(&self, local: &Local, party: Party) -> Result<Option<Advanced>, PhaserError> {
         if self.waits.borrow().contains_key(&party) {
-            // An earlier wait was dropped; this one takes its place.
+            // An earlier wait was dropped; this one continues it.
             return Ok(None);
         }
         self.drive(local, |machine, outputs| {
@@ -76,7 +77,7 @@ impl PhaserTable {
         })
     }
 
-    /// Returns the result for which `party` waited, if it is there; else stores `waker`.
+    /// Returns the outcome that `party` waits for, if it is there; otherwise stores `waker`.
     pub(super) fn poll(&self, party: Party, waker: &Waker) -> Option<Advanced> {
         let mut waits = self.waits.borrow_mut();
         let wait = waits.get_mut(&party).expect("a party that advances has a wait");
@@ -92,11 +93,11 @@ impl PhaserTable {
     pub(super) fn leave(&self, local: &Local, party: Party) {
         let wait = self.waits.borrow_mut().remove(&party);
         drop(wait);
-        // Only a party that has left is refused, and a handle leaves once.
+        // The machine refuses only a party that has left, and a handle leaves once.
         let _ = self.drive(local, |machine, outputs| machine.leave(party, outputs));
     }
 
-    /// Lets registrations of new tasks go to `to`, made by `parties`; all of them or none.
+    /// Makes registrations of new tasks at `to`, one by each of `parties`: all of them or none.
     pub(super) fn depart(
         &self,
         parties: &[Party],
@@ -117,7 +118,7 @@ impl PhaserTable {
         Ok(tickets)
     }
 
-    /// Takes back what could not be sent.
+    /// Takes back registrations that could not be sent.
     pub(super) fn undo_depart(&self, parties: &[Party], to: PlaceId) {
         let mut machine = self.machine.borrow_mut();
         for party in parties {
@@ -136,7 +137,7 @@ impl PhaserTable {
         self.drive(local, |machine, outputs| machine.arrive(ticket, source, outputs))
     }
 
-    /// Feeds the machine and carries out what it says.
+    /// Gives the machine an input and carries out its outputs.
     fn drive<R>(&self, local: &Local, input: impl FnOnce(&mut Phasers, &mut Vec<Output>) -> R) -> R {
         let mut outputs = Vec::new();
         let result = input(&mut self.machine.borrow_mut(), &mut outputs);
@@ -147,7 +148,7 @@ impl PhaserTable {
     fn execute_output(&self, local: &Local, output: Output) {
         match output {
             Output::Send { to, control } => {
-                // A place that died meanwhile is reported to the machine by itself.
+                // If the place died meanwhile, `place_died` tells the machine.
                 let _ = local.send(to, Class::Control, PHASER, |writer| writer.put_serde(&control));
             }
             Output::Wake { party, advanced } => self.wake(party, advanced),
@@ -179,7 +180,7 @@ impl Service for PhaserTable {
         self.drive(local, |machine, outputs| machine.place_died(place, outputs));
     }
 
-    /// Returns one line for the tasks that wait for the same.
+    /// Returns one line for all tasks that wait for the same phase and places.
     fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
         let machine = self.machine.borrow();
         let mut groups: BTreeMap<(Vec<PlaceId>, u64), u64> = BTreeMap::new();

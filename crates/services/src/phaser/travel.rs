@@ -1,12 +1,12 @@
 //! Registrations that travel with tasks.
 //!
-//! A capture is written without knowing where it goes, and perhaps several times; a registration must be counted once
-//! and for one receiver. So a phaser refuses to be written until the spawn that meets the refusal sends the captures by
-//! the way of this file: it looks which registrations there are, lets them depart, and puts their tickets ahead of the
-//! captures, in which a phaser is only its position in that list. The receiver takes in the tickets first. Spawns
-//! without a phaser pay nothing for it.
+//! A capture is written without knowing its destination, and perhaps several times, but a registration must be counted
+//! once and for one receiver. So a phaser refuses to be written, and the spawn that meets the refusal sends the
+//! captures through this file. It collects the registrations, makes them depart, and puts their tickets ahead of the
+//! captures, in which a phaser is only an index into that list. The receiver reads the tickets first. Spawns without a
+//! phaser pay nothing for it.
 //!
-//! The invariant: each registration that arrives is taken by one handle, or left at once; also if the task could not be
+//! Invariant: each registration that arrives is taken by one handle or left at once, even if the task could not be
 //! read.
 
 use super::{Phaser, PhaserTable, Registration, refused};
@@ -22,20 +22,20 @@ use isles_transport::{Class, HandlerId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::RefCell;
 
-/// The number of a `spawn_at!` with registrations of phasers, on the wire.
+/// Number of the message of a `spawn_at!` with registrations.
 pub(crate) const REGISTERED: HandlerId = HandlerId(7);
 
-/// Registrations under way at one place.
+/// Registrations in transit at one place.
 #[derive(Default)]
 pub(super) struct TravellingRegistrations {
     /// The phasers met so far, while captures are written.
     being_written: RefCell<Option<Vec<Registration>>>,
-    /// The registrations that have arrived and nobody took yet, while captures are read.
+    /// The registrations that have arrived and that nothing has taken yet, while captures are read.
     decoded: RefCell<Vec<Option<Registration>>>,
 }
 
 impl TravellingRegistrations {
-    /// The position of one more phaser among the captures; none if it may not travel.
+    /// Returns the index of one more phaser among the captures, or `None` if it may not travel.
     fn add(&self, registration: Registration) -> Option<u32> {
         let mut being_written = self.being_written.borrow_mut();
         let registrations = being_written.as_mut()?;
@@ -54,16 +54,17 @@ impl TravellingRegistrations {
         (written, self.being_written.replace(before).unwrap_or_default())
     }
 
-    /// Lets phasers that are read take `registrations`, until the answer is dropped; those that nobody took are left.
+    /// Offers `registrations` to the phasers that are read until the guard is dropped, which leaves those that nothing
+    /// took.
     fn begin_landing(&self, registrations: impl Iterator<Item = Registration>) -> LandingGuard<'_> {
         LandingGuard { travelling: self, before: self.decoded.replace(registrations.map(Some).collect()) }
     }
 }
 
-/// Registrations that captures may take while these are read.
+/// Offers registrations to captures while these are read.
 struct LandingGuard<'a> {
     travelling: &'a TravellingRegistrations,
-    /// Registrations of the captures during whose reading these are read.
+    /// The registrations offered before: reading may be nested.
     before: Vec<Option<Registration>>,
 }
 
@@ -74,18 +75,18 @@ impl Drop for LandingGuard<'_> {
     }
 }
 
-/// The phasers among the captures, and how long the captures are.
+/// Returns the parties of the phasers among the captures, and the length of the captures in bytes.
 fn collect(local: &Local, encode: &Encode<'_>) -> Result<(Vec<Party>, usize)> {
     let mut measure = Writer::new(&mut []);
     let (written, registrations) = PhaserTable::of(local).travelling.write(encode, &mut measure);
-    // Other handles among the captures are counted when these are written to be sent.
+    // Other handles among the captures are counted when the captures are written again to be sent.
     local.roll_back_handles();
     written.map_err(Error::unencodable)?;
     let parties: std::result::Result<Vec<Party>, PhaserError> = registrations.into_iter().collect();
     Ok((parties.map_err(refused)?, measure.written()))
 }
 
-/// Sends a body whose captures could not be sent without registrations; `unsent` is why, if it was not that.
+/// Sends a body whose captures could not be sent without registrations; returns `unsent` if the reason was another.
 pub(crate) fn send_with_registrations(local: &Local, body: &RefusedBody<'_>, unsent: Error) -> Result<Sent> {
     let RefusedBody { to, head, encode } = *body;
     let table = &PhaserTable::of(local);
@@ -120,7 +121,7 @@ pub(crate) fn receive_registered(
 }
 
 /// Writes captures that could not be written without registrations, and has `decode` read them as if they had
-/// travelled; `error` is the reason if it was another one.
+/// travelled; returns `error` if the reason was another.
 pub(crate) fn decode_here(
     local: &Local,
     encode: &Encode<'_>,
@@ -157,7 +158,7 @@ fn write_here<'a>(
     Ok((bytes, table.travelling.begin_landing(registrations)))
 }
 
-/// The error of a call that was not sent: `error`, unless it was a phaser that refused to go along.
+/// Returns the error of a call that was not sent: `error`, unless the reason is a phaser, which no call carries.
 pub(crate) fn not_in_calls(local: &Local, error: Error) -> Error {
     if local.was_refused_alone() { Error::new(ErrorKind::Misused, ONLY_WITH_TASKS) } else { error }
 }
@@ -165,7 +166,7 @@ pub(crate) fn not_in_calls(local: &Local, error: Error) -> Error {
 const ONLY_WITH_TASKS: &str = "a phaser goes to another place only with a task that spawn_at! starts";
 
 impl Phaser {
-    /// Gives up the handle, not the registration.
+    /// Gives up the handle but keeps the registration.
     fn into_registration(mut self) -> Registration {
         std::mem::replace(&mut self.registration, Err(PhaserError::NotRegistered))
     }

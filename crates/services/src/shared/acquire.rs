@@ -10,7 +10,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// The place of an object in the order in which several are acquired.
+/// Position of an object in the order in which several are acquired.
 pub type ObjectRank = (u32, u64);
 
 /// Waits for guards of several objects; all tasks acquire them in one order, whatever order they are listed in.
@@ -35,8 +35,8 @@ pub async fn acquire_all<G: AcquireAll>(guards: G) -> Result<G::Guards> {
 
 /// Waits for guards, for [`acquire_all`]: of one object, tuples of such waits, and those of composed objects.
 ///
-/// An object that is composed of others says with [`AcquireAll::compose`] what its guards are together. It can be part
-/// of further ones. An object that several of them read is acquired once; the others have it without a wait.
+/// An object composed of others combines their guards with [`AcquireAll::compose`], and can be part of further ones. An
+/// object that several of them read is acquired once; the others get it without a wait.
 ///
 /// ```ignore
 /// struct Graph { offsets: Shared<Mapping<u32>>, targets: Shared<Mapping<u32>> }
@@ -57,28 +57,28 @@ pub trait AcquireAll: Sized {
     #[doc(hidden)]
     type Parts: AcquiredParts<Guards = Self::Guards>;
 
-    /// Begins to wait.
+    /// Begins the wait.
     #[doc(hidden)]
     fn parts(self) -> Self::Parts;
 
-    /// The same wait, whose guards become one value.
+    /// Returns the same wait, with its guards combined into one value.
     fn compose<C, F: FnOnce(Self::Guards) -> C>(self, compose: F) -> Composed<Self, F> {
         Composed { parts: self, compose }
     }
 }
 
-/// A tree of waits, of which some have their guards.
+/// A tree of waits, some of which have their guards.
 #[doc(hidden)]
 pub trait AcquiredParts {
     type Guards;
 
-    /// Appends the ranks of all leaves.
+    /// Appends the ranks of all leaves to `into`.
     fn ranks(&self, into: &mut Vec<ObjectRank>);
 
-    /// Polls for the first guard of this rank that is not there; returns whether there was one to wait for.
+    /// Polls for the first missing guard of this rank; returns whether there was one to wait for.
     fn poll_rank(&mut self, rank: ObjectRank, context: &mut Context<'_>) -> Poll<Result<bool>>;
 
-    /// The guards, when all are there.
+    /// Returns the guards, once all are there.
     fn guards(self) -> Self::Guards;
 }
 

@@ -1,4 +1,4 @@
-//! Guards: what a task holds while it reads or writes an object, and how it gets one.
+//! Guards: what a task holds while it reads or writes an object, and how it acquires them.
 
 use super::acquire::ObjectRank;
 use super::memory::ObjectMemory;
@@ -20,7 +20,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 impl<T: SharedValue> Shared<T> {
-    /// Waits for a guard to read, which other readers may have at the same time.
+    /// Waits for a guard to read, which other readers may hold at the same time.
     ///
     /// # Errors
     /// - [`Poisoned`](ErrorKind::Poisoned): a writer died or panicked, or left a value that its home cannot read; see
@@ -28,15 +28,15 @@ impl<T: SharedValue> Shared<T> {
     /// - [`Undecodable`](ErrorKind::Undecodable), or [`Panicked`](ErrorKind::Panicked) by its `Deserialize`: this place
     ///   cannot read the value that another one wrote.
     /// - [`DeadPlace`](ErrorKind::DeadPlace): the home, which decides, is dead.
-    /// - [`Misused`](ErrorKind::Misused): the task could wait for itself, or in a circle, for a guard that it has; a
-    ///   handle of another run.
+    /// - [`Misused`](ErrorKind::Misused): the task could wait for itself, or in a circle, because of a guard that it
+    ///   holds; or the handle is of another run.
     #[track_caller]
     #[inline]
     pub fn read(&self) -> ReadFuture<'_, T> {
         ReadFuture(Acquire::new(self.object(), GuardMode::Read, Location::caller(), false))
     }
 
-    /// Waits for a guard to read and write, which nobody has beside.
+    /// Waits for a guard to read and write, which excludes all others.
     ///
     /// # Errors
     /// As [`Shared::read`].
@@ -46,26 +46,25 @@ impl<T: SharedValue> Shared<T> {
         WriteFuture(Acquire::new(self.object(), GuardMode::Write, Location::caller(), false))
     }
 
-    /// As [`Shared::write`], also if the object is poisoned: then its value is the last that the home has, and the
-    /// object is sound again from now on. So it is if this place could not read the value, which is then the last that
-    /// it could.
+    /// As [`Shared::write`], even if the object is poisoned: its value is then the last that the home has, and the
+    /// object is sound from now on. If this place could not read the value, it is the last that this place could read.
     ///
     /// # Errors
-    /// As [`Shared::read`], but for `Poisoned`, and for what cannot be read.
+    /// As [`Shared::read`], except for `Poisoned`, and for a value that cannot be read.
     #[track_caller]
     pub fn repair(&self) -> WriteFuture<'_, T> {
         WriteFuture(Acquire::new(self.object(), GuardMode::Write, Location::caller(), true))
     }
 }
 
-/// A wait for a guard.
+/// The wait for a guard.
 struct Acquire<'a, T: SharedValue> {
     object: &'a Object<T>,
     mode: GuardMode,
     line: Line,
-    /// True if a poisoned object is taken as well.
+    /// True if a poisoned object is acquired as well.
     repairs: bool,
-    /// The number of the wait in the queue here.
+    /// Number of this wait in the queue of the place.
     ticket: Option<u64>,
     is_polled: bool,
 }
@@ -95,7 +94,7 @@ pub struct WriteGuard<'a, T: SharedValue> {
     hold: HeldGuard<'a, T>,
 }
 
-/// A guard as the place knows it.
+/// A guard, as the place records it.
 struct HeldGuard<'a, T: SharedValue> {
     object: &'a Object<T>,
     number: u64,
@@ -107,10 +106,10 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
         Acquire { object, mode, line, repairs, ticket: None, is_polled: false }
     }
 
-    /// Polls for the guard, and notes it.
+    /// Polls for the guard, and records it.
     #[inline]
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<HeldGuard<'a, T>>> {
-        // In one visit to the place: a guard that is there takes some 30 ns.
+        // In one visit to the place: a guard that need not wait takes some 30 ns.
         let polled = Local::with(|local| {
             let is_first = !self.is_polled;
             if is_first && must_yield(local) {
@@ -154,7 +153,8 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
         Poll::Ready(if is_sound { Ok(hold) } else { self.examine(hold) })
     }
 
-    /// Reads the value anew where memory is modelled, and lets the guard have only what it may show.
+    /// Refreshes the value where memory is modelled; refuses the guard if the object is poisoned or its value
+    /// unreadable.
     #[cold]
     #[inline(never)]
     fn examine(&self, hold: HeldGuard<'a, T>) -> Result<HeldGuard<'a, T>> {
@@ -261,13 +261,13 @@ impl<T: SharedValue> Object<T> {
         (home.0, serial)
     }
 
-    /// Waits for a guard to write of an object that no handle is at hand of.
+    /// Waits for a guard to write, of an object without a handle at hand.
     pub(super) fn write(&self, line: Line) -> WriteFuture<'_, T> {
         WriteFuture(Acquire::new(self, GuardMode::Write, line, false))
     }
 
-    /// Begins a guard where memory is modelled: what may be old is forgotten and read anew. Returns why the value
-    /// cannot be read, if so.
+    /// Begins a guard where memory is modelled: what may be stale is dropped from caches and read again. Returns why
+    /// the value cannot be read, if so.
     ///
     /// # Errors
     /// Another guard of this place excludes it.
@@ -287,13 +287,13 @@ impl<T: SharedValue> Object<T> {
                 state.staleness.borrow_mut().refreshed(refreshed.is_ok());
                 Ok(refreshed.err().map(|fault| Error::undecodable("the value of a shared object", fault)))
             }
-            // Another task here reads, so nothing that it sees is old, unless the program lets guards overlap.
+            // Another task here reads, so nothing that it sees is stale, unless the program lets guards overlap.
             Err(_) if mode == GuardMode::Read && !is_old => Ok(None),
             Err(_) => Err(super::ObjectState::overlap()),
         }
     }
 
-    /// Tells others at once that their caches are old, if the controller does so.
+    /// Invalidates the caches of other places when a guard begins, if the controller does that; returns the id.
     #[inline]
     fn invalidate_at_begin(&self, value: &T) -> Option<u32> {
         let (state, memory) = (&self.state, self.state.memory.as_ref()?);
@@ -319,7 +319,7 @@ impl<T: SharedValue> Object<T> {
         }
     }
 
-    /// Ends a write where memory is modelled: as [`Object::end_write`].
+    /// Does [`Object::end_write`] where memory is modelled.
     #[cold]
     fn store(
         &self,
@@ -336,7 +336,7 @@ impl<T: SharedValue> Object<T> {
             return (true, None);
         };
         if !state.is_free() {
-            // The next guard of this core, too, reads past the buffer in which its writes gather.
+            // The write buffer must be drained for the next guard of this core as well.
             if memory.kind == MemoryKind::Through {
                 state.is_unwritten.set(false);
                 value.write_back(memory, lines);
@@ -345,7 +345,7 @@ impl<T: SharedValue> Object<T> {
         }
         let must_invalidate =
             is_old_elsewhere && !has_invalidated && state.options.controller != Controller::Timestamp;
-        // Lines are written back while the flags are on their way.
+        // Lines are written back while the invalidations are in transit.
         let invalidation = must_invalidate.then(|| Local::with(|local| state.invalidate_others(local)));
         state.is_unwritten.set(false);
         value.write_back(memory, lines);
@@ -392,10 +392,10 @@ impl<T: SharedValue> DerefMut for WriteGuard<'_, T> {
 }
 
 impl<T: SharedValue> WriteGuard<'_, T> {
-    /// Ends the guard; ends when all places know that their copies are old.
+    /// Ends the guard; returns once all places know that their copies are stale.
     ///
     /// If guards wait for each other, that is at once. For objects of
-    /// [`Exclusion::Program`](crate::Exclusion::Program), dropping the guard begins the same, and the program cannot
+    /// [`Exclusion::Program`](crate::Exclusion::Program), dropping the guard starts the same, but the program cannot
     /// know when it is over.
     pub async fn release(mut self) {
         let at_begin = self.invalidation;
@@ -407,11 +407,11 @@ impl<T: SharedValue> WriteGuard<'_, T> {
         }
     }
 
-    /// Ends the guard once; returns what names the flags that others were sent.
+    /// Ends the guard once; returns the id of the invalidation sent.
     #[inline]
     fn end(&mut self) -> Option<u32> {
         let value = self.value.take()?;
-        // A value that is half written is nothing to read.
+        // A half-written value must not be read.
         if self.has_changed && std::thread::panicking() {
             self.hold.object.state.holder.borrow_mut().set_poisoned(true);
         }

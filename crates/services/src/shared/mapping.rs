@@ -1,8 +1,9 @@
-//! Mappings: arrays that grow by chunks of 4 KiB, of which only the chunks travel that a copy misses.
+//! Mappings: arrays that grow by chunks of 4 KiB; only the chunks that a copy lacks travel.
 //!
-//! On a machine whose memory is modelled, elements lie there, chunk by chunk, and each access is one of its core. The
-//! table of chunks is cached whatever the kind; so, where elements are not, a writer that only sets elements makes no
-//! cache old. Invariant: of a chunk whose stamp is not [`PENDING`], the elements are those of that generation.
+//! Where memory is modelled, elements lie there, chunk by chunk, and each access is one of the core. The table of
+//! chunks is cached whatever the kind of memory, so a writer that only sets elements makes no cache stale where
+//! elements are not cached. Invariant: if the stamp of a chunk is not [`PENDING`], its elements are those of that
+//! generation.
 
 use super::memory::{ByteLines, MemoryRange, ObjectMemory};
 use super::value::{SharedValue, ValueLines};
@@ -18,17 +19,17 @@ pub const CHUNK_BYTES: usize = 4096;
 /// The stamp of a chunk that a guard is changing.
 const PENDING: u64 = u64::MAX;
 
-/// An array of plain elements for a [`Shared`](crate::Shared), which grows without being moved.
+/// An array of plain elements for a [`Shared`](crate::Shared), which grows without moving.
 ///
-/// New elements are zero. Inside of an object only chunks of [`CHUNK_BYTES`] that were changed travel.
+/// New elements are zero. Only changed chunks of [`CHUNK_BYTES`] travel.
 pub struct Mapping<V> {
     len: usize,
     chunks: Vec<Chunk<V>>,
-    /// The chunks that a guard has changed, of which the stamp is [`PENDING`].
+    /// The chunks that a guard has changed, whose stamp is [`PENDING`].
     pending: Vec<u32>,
-    /// The generation since which the length is what it is.
+    /// Generation in which the length last changed.
     len_stamp: u64,
-    /// Lines that hold the elements, if they are not here.
+    /// Lines of the elements, where memory is modelled.
     lines: Option<ElementLines>,
 }
 
@@ -37,24 +38,24 @@ struct Chunk<V> {
     stamp: u64,
 }
 
-/// The elements in memory that nothing keeps coherent.
+/// The elements in memory that no hardware keeps coherent.
 struct ElementLines {
     memory: ObjectMemory,
     ranges: Vec<MemoryRange>,
-    /// The table of ranges has changed since it was stored.
+    /// True if the table of ranges has changed since it was stored.
     is_table_changed: bool,
-    /// Some element of a cached chunk has changed since it was written back; by chunk.
+    /// For each chunk, whether a cached element has changed since it was last written back.
     is_changed: Vec<bool>,
 }
 
 impl<V: NoUninit + AnyBitPattern> Mapping<V> {
-    /// Elements of a chunk.
+    /// Number of elements in a chunk.
     const CHUNK: usize = {
         assert!(size_of::<V>() > 0 && size_of::<V>() <= CHUNK_BYTES, "an element fits a chunk");
         CHUNK_BYTES / size_of::<V>()
     };
 
-    /// A mapping of `len` elements, all zero.
+    /// Makes a mapping of `len` elements, all zero.
     pub fn new(len: usize) -> Mapping<V> {
         let mut mapping =
             Mapping { len: 0, chunks: Vec::new(), pending: Vec::new(), len_stamp: 0, lines: None };
@@ -63,7 +64,7 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
         mapping
     }
 
-    /// A mapping of these elements.
+    /// Makes a mapping with a copy of `elements`.
     pub fn of(elements: &[V]) -> Mapping<V> {
         let mut mapping = Mapping::new(elements.len());
         mapping.write(0, elements);
@@ -82,13 +83,13 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
         self.len == 0
     }
 
-    /// Returns the number of elements that fit before another chunk is taken.
+    /// Returns the number of elements that fit before another chunk is needed.
     pub fn capacity(&self) -> usize {
         let chunks = self.lines.as_ref().map_or(self.chunks.len(), |lines| lines.ranges.len());
         chunks * Self::CHUNK
     }
 
-    /// Adds elements that are zero, until there are `len`; nothing if there are as many.
+    /// Appends zeros until there are `len` elements; does nothing if there are already.
     pub fn grow(&mut self, len: usize) {
         if len <= self.len {
             return;
@@ -107,10 +108,10 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
         }
     }
 
-    /// The element with this index.
+    /// Returns the element at `index`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `index` is out of bounds.
     #[inline]
     #[track_caller]
     pub fn get(&self, index: usize) -> V {
@@ -125,10 +126,10 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
         }
     }
 
-    /// Sets the element with this index.
+    /// Sets the element at `index`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `index` is out of bounds.
     #[inline]
     #[track_caller]
     pub fn set(&mut self, index: usize, element: V) {
@@ -138,7 +139,7 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
     /// Reads the elements from `at` on.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the range is out of bounds.
     #[track_caller]
     pub fn read(&self, at: usize, into: &mut [V]) {
         let mut done = 0;
@@ -155,7 +156,7 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
     /// Writes the elements from `at` on.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the range is out of bounds.
     #[track_caller]
     pub fn write(&mut self, at: usize, from: &[V]) {
         let mut done = 0;
@@ -175,7 +176,7 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
         }
     }
 
-    /// The chunks in which elements lie, and where in each.
+    /// Returns the chunks that hold the elements, with the range in each.
     #[track_caller]
     fn pieces(&self, at: usize, len: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<V> {
         let end = at.checked_add(len).filter(|end| *end <= self.len);
@@ -187,7 +188,7 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
         })
     }
 
-    /// The table as it lies in memory: the length, and the name of each range.
+    /// Returns the table as it lies in memory: the length, and the name of each range.
     fn table(&self) -> Vec<u8> {
         let names = self.lines.iter().flat_map(|lines| &lines.ranges).flat_map(MemoryRange::name);
         (self.len as u64).to_le_bytes().into_iter().chain(names).collect()
@@ -216,7 +217,7 @@ impl ElementLines {
         while self.ranges.len() < chunks {
             // A chip that had memory for the object has it for a chunk.
             let Some(range) = self.memory.memory.take(self.memory.kind, CHUNK_BYTES as u64) else { return };
-            // They go round the controllers, each of which serves a few readers at a time only.
+            // Chunks go round the controllers, because each serves only a few readers at a time.
             let controllers = self.memory.memory.controllers().max(1);
             let controller = (range.start / CHUNK_BYTES as u64 % u64::from(controllers)) as u32;
             self.ranges.push(MemoryRange { controller, ..range });
@@ -276,7 +277,7 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
         let len = reader.take_u64()?;
         let out_of_range = || DecodeError::LengthOutOfRange { len };
         let (len, stamp) = (usize::try_from(len).map_err(|_| out_of_range())?, reader.take_u64()?);
-        // Each chunk that is new comes with the message.
+        // The message brings each new chunk.
         let chunks = len.div_ceil(Self::CHUNK);
         let chunk_bytes = Self::CHUNK * size_of::<V>();
         if len < self.len || chunks > self.chunks.len() + reader.left() / (16 + chunk_bytes) {
@@ -358,7 +359,7 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
         Ok(())
     }
 
-    /// Else only a writer that lets it grow makes the table of chunks old.
+    /// Otherwise only a writer that grows the mapping makes the table of chunks stale.
     fn is_cached(&self, memory: &ObjectMemory) -> bool {
         memory.kind == MemoryKind::Cached
     }

@@ -1,4 +1,4 @@
-//! Memory that cores share and nothing keeps coherent, as the machine offers it, and the lines of an object there.
+//! Memory that cores share and no hardware keeps coherent, as the machine offers it, and the lines of an object there.
 
 use isles_protocol::PlaceId;
 use isles_protocol::shared::MemoryKind;
@@ -24,7 +24,7 @@ pub struct MemoryRange {
 }
 
 impl MemoryRange {
-    /// Bytes of a range in a table, without what all of the table have in common.
+    /// Length of the name of a range in a table, without what all ranges of the table have in common.
     pub(super) const NAME_BYTES: usize = 12;
 
     pub(super) fn name(&self) -> [u8; MemoryRange::NAME_BYTES] {
@@ -34,7 +34,7 @@ impl MemoryRange {
         name
     }
 
-    /// The range with this name.
+    /// Returns the range with this name.
     pub(super) fn named(name: &[u8], bytes: u64, kind: MemoryKind) -> Option<MemoryRange> {
         let start = u64::from_le_bytes(name.get(..8)?.try_into().ok()?);
         let controller = u32::from_le_bytes(name.get(8..12)?.try_into().ok()?);
@@ -42,13 +42,14 @@ impl MemoryRange {
     }
 }
 
-/// Memory that all cores share and nothing keeps coherent. Each call is of the place that runs, and takes its time.
+/// Memory that all cores share and no hardware keeps coherent. Each call is made by the place that runs, and takes its
+/// time.
 pub trait IncoherentMemory {
-    /// Takes a range of zeros, on a line of its own, until the run ends; none if the chip has no such memory.
+    /// Takes a range of zeros, on lines of its own, until the run ends; `None` if the chip has no such memory.
     fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryRange>;
 
-    /// Takes a range of zeros, of the kind [`MemoryKind::Through`], in the message buffer of this place's core; none if
-    /// there is no room.
+    /// Takes a range of zeros, of the kind [`MemoryKind::Through`], in the message buffer of this place's core; `None`
+    /// if there is no room.
     fn take_buffer(&self, bytes: u64) -> Option<MemoryRange>;
 
     /// Gives back a range of [`IncoherentMemory::take_buffer`], of any place; ignores others.
@@ -63,29 +64,29 @@ pub trait IncoherentMemory {
     /// Returns the number of memory controllers; controllers are numbered below it.
     fn controllers(&self) -> u32;
 
-    /// Reads from `offset` on what this place sees there, which may be old.
+    /// Reads what this place sees from `offset` on, which may be stale.
     fn read(&self, range: &MemoryRange, offset: u64, into: &mut [u8]);
 
     /// Writes from `offset` on.
     fn write(&self, range: &MemoryRange, offset: u64, from: &[u8]);
 
-    /// Writes back what this core's caches have changed of the ranges, and forgets what they have of them, in one
-    /// go.
+    /// Writes back what this core's caches have changed in the ranges, and drops the ranges from them, in one
+    /// operation.
     fn flush(&self, ranges: &[MemoryRange]);
 
-    /// Lets the line in this core's write buffer go to memory, behind the controller of the range.
+    /// Drains the line in this core's write buffer to memory, behind the controller of the range.
     fn drain(&self, range: &MemoryRange);
 
-    /// Forgets all lines of [`MemoryKind::Through`] memory in this core's first cache.
+    /// Drops all lines of [`MemoryKind::Through`] memory from this core's first cache.
     fn invalidate(&self);
 }
 
-/// The machine's memory, and what an object wants of it.
+/// The machine's memory, and how an object uses it.
 #[derive(Clone)]
 pub struct ObjectMemory {
     pub(super) memory: Rc<dyn IncoherentMemory>,
     pub(super) kind: MemoryKind,
-    /// True if caches are flushed when they have to be; else the run reports stale reads.
+    /// True if caches are flushed when they must be; otherwise the run reports stale reads.
     pub(super) flushes: bool,
 }
 
@@ -95,7 +96,7 @@ impl ObjectMemory {
         Local::with(|local| local.add_count(CounterId::ObjectFlushes, u64::from(self.flushes)));
     }
 
-    /// Forgets what caches have of ranges, which are of one kind.
+    /// Drops ranges, which are of one kind, from caches.
     pub(super) fn forget(&self, ranges: &[MemoryRange]) {
         self.count_flush();
         match ranges.first().map(|range| range.kind) {
@@ -105,7 +106,7 @@ impl ObjectMemory {
         }
     }
 
-    /// Lets what was written to ranges, which are of one kind, go to memory.
+    /// Writes what was stored to ranges, which are of one kind, back to memory.
     pub(super) fn write_back(&self, ranges: &[MemoryRange]) {
         self.count_flush();
         match ranges.last() {
@@ -116,17 +117,17 @@ impl ObjectMemory {
     }
 }
 
-/// Bytes of any length in such memory: a line that says where they are and how many, and a range that holds them.
+/// Bytes of any length in such memory: a head of one line with their position and length, and a range that holds them.
 pub(super) struct ByteLines {
     head: MemoryRange,
     body: Option<MemoryRange>,
 }
 
-/// Bytes of the head that mean something: the name of the body, its length, and that of the bytes in it.
+/// Length of the used part of the head: the name of the body, its size, and the number of bytes in it.
 const HEAD_BYTES: usize = MemoryRange::NAME_BYTES + 16;
 
 impl ByteLines {
-    /// Takes a head, of memory that holds nothing.
+    /// Takes a new head.
     pub(super) fn new(memory: &ObjectMemory, kind: MemoryKind) -> Option<ByteLines> {
         Some(ByteLines { head: memory.memory.take(kind, LINE_BYTES)?, body: None })
     }
@@ -140,12 +141,12 @@ impl ByteLines {
         self.head
     }
 
-    /// Writes the bytes, in a longer range if they do not fit.
+    /// Writes the bytes, to a longer range if they do not fit.
     pub(super) fn store(&mut self, memory: &ObjectMemory, bytes: &[u8]) {
         let len = bytes.len() as u64;
         let body = match self.body.filter(|body| body.bytes >= len) {
             Some(body) => body,
-            // Half as much again, so that what grows moves seldom.
+            // Half as much again, so that a growing value seldom moves.
             None => match memory.memory.take(self.head.kind, (len + len / 2).next_multiple_of(LINE_BYTES)) {
                 Some(body) => body,
                 None => return,
@@ -160,12 +161,12 @@ impl ByteLines {
         memory.memory.write(&body, 0, bytes);
     }
 
-    /// Lets what was stored go to memory.
+    /// Writes what was stored back to memory.
     pub(super) fn write_back(&self, memory: &ObjectMemory) {
         memory.write_back(&self.ranges());
     }
 
-    /// Forgets what caches have of it.
+    /// Drops the lines from caches.
     pub(super) fn forget(&self, memory: &ObjectMemory) {
         memory.forget(&self.ranges());
     }
@@ -174,7 +175,7 @@ impl ByteLines {
         std::iter::once(self.head).chain(self.body).collect()
     }
 
-    /// Reads the bytes; none if the head says nothing that can be.
+    /// Reads the bytes; `None` if the head is not valid.
     pub(super) fn load(&mut self, memory: &ObjectMemory) -> Option<Vec<u8>> {
         let mut head = [0; HEAD_BYTES];
         memory.memory.read(&self.head, 0, &mut head);

@@ -1,4 +1,4 @@
-//! Messages between places about shared objects. Changes follow the message that brings them.
+//! Messages between places about shared objects. The changes of a message follow it.
 
 use isles_protocol::PlaceId;
 use isles_protocol::ordered::OrderedKey;
@@ -7,15 +7,15 @@ use isles_protocol::shared::{GiveBack, GuardMode, InvalidationRange, Token};
 use isles_transport::HandlerId;
 use serde::{Deserialize, Serialize};
 
-/// The number of a token of a shared object, and its control, on the wire.
+/// Number of the message with a token of a shared object, or its control.
 pub(crate) const OBJECT: HandlerId = HandlerId(20);
 
-/// The name of an object in the whole run; the order in which several are acquired.
+/// The id of an object in the whole run; also the order in which several are acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct ObjectId {
     /// The place that made it.
     pub(super) home: PlaceId,
-    /// Counts the objects that `home` made.
+    /// Number of the object among those that `home` made.
     pub(super) serial: u64,
 }
 
@@ -28,7 +28,7 @@ ordered_keys! {
         };
 }
 
-/// A token that goes back, as it travels.
+/// A returned token, on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ReturnedToken {
     keeps: Token,
@@ -49,10 +49,10 @@ impl ReturnedToken {
     }
 }
 
-/// One message; the object is named before it.
+/// One message; the id of the object precedes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ObjectMessage {
-    /// To the home: a token is wanted; the sender's copy is of this generation.
+    /// To the home: asks for a token; the sender's copy has this generation.
     Request(GuardMode, u64),
     /// From the home: a token. The changes since the copy of the request follow, or the error that kept the home from
     /// writing them.
@@ -62,15 +62,15 @@ pub(super) enum ObjectMessage {
         /// True if cached copies may be stale.
         flushes: bool,
         is_poisoned: bool,
-        /// True if changes follow, and no error.
+        /// True if changes follow, not an error.
         has_changes: bool,
     },
-    /// From the home: the token is wanted back, but for this.
+    /// From the home: recalls the token, except for this.
     Recall(Token),
-    /// To the home: here it is; changes follow.
+    /// To the home: returns the token; changes follow.
     GiveBack(ReturnedToken),
-    /// Caches are old.
+    /// The caches of the receiver are stale.
     Invalidate(InvalidationRange),
-    /// All places that were sent the receiver's flag with this token know it.
+    /// All places that received the invalidation of this token have answered.
     Invalidated(u32),
 }

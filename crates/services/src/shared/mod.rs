@@ -1,10 +1,10 @@
 //! Shared objects: values that tasks of all places read and write under guards.
 //!
-//! The handle, and how objects are made. [`guard`] is what a program holds, [`acquire`] several at once, [`state`] one
-//! object at one place, [`table`] all of them with their service, [`message`] what places say. [`value`] is what an
-//! object holds, [`mapping`] arrays that grow, [`space`] indices that have several of them as their values, [`memory`]
-//! the memory of modelled chips, [`policy`] the choice among its kinds. `docs/design/shared.md` says
-//! why it is right.
+//! Here are the handle, and how objects are made. [`guard`] has what a program holds, [`acquire`] several guards at
+//! once, [`state`] one object at one place, [`table`] all of them with their service, [`message`] what places send.
+//! [`value`] has the values of objects, [`mapping`] arrays that grow, [`space`] indices that several of them share,
+//! [`memory`] the memory of modelled chips, and [`policy`] the choice among its kinds. `docs/design/shared.md` has the
+//! proof.
 
 mod acquire;
 mod guard;
@@ -43,8 +43,8 @@ pub(crate) use table::incoherent_memory;
 use table::{AnyObject, ApplyFault, GrowFuture, Line};
 use value::ValueLines;
 
-/// A value that tasks of all places read and write under guards: many readers, or one writer. A handle that can be sent
-/// to any place.
+/// A value that tasks of all places read and write under guards: many readers, or one writer. The handle can be sent to
+/// any place.
 ///
 /// ```ignore
 /// let total = Shared::new(0u64).await?;
@@ -52,27 +52,27 @@ use value::ValueLines;
 /// assert_eq!(*total.read().await?, place_count() as u64);
 /// ```
 ///
-/// A guard at the place that had the last one sends nothing. On a modelled chip the value lies in memory that no
-/// hardware keeps coherent, and guards flush what may be old ([`SharedOptions`]).
+/// A guard sends no message if its place had the last one. On a modelled chip the value lies in memory that no hardware
+/// keeps coherent, and guards flush what may be stale ([`SharedOptions`]).
 pub struct Shared<T: 'static> {
-    // Goes before `share`, as in `PlaceLocal`.
+    // Dropped before `share`, as in `PlaceLocal`.
     value: Rc<ObjectPart<T>>,
     share: PartRef,
 }
 
 travels_by_share!(Shared, ObjectPart<T>);
 
-/// Bytes of a counter of generations.
+/// Length of a counter of generations.
 const COUNTER_BYTES: u64 = 8;
 
-/// Means of keeping apart guards that exclude each other.
+/// Means that keep guards apart which exclude each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Exclusion {
     /// The runtime: guards wait for each other.
     #[default]
     Guards,
-    /// The program: no guard is taken while one is there that excludes it. On modelled chips guards then wait for
-    /// nothing; elsewhere it is as [`Exclusion::Guards`].
+    /// The program: a guard that another one excludes is an error. On modelled chips guards then wait for nothing;
+    /// elsewhere this is the same as [`Exclusion::Guards`].
     Program,
 }
 
@@ -86,7 +86,8 @@ pub struct SharedOptions {
     pub memory: MemoryKind,
     /// Means of keeping guards apart.
     pub exclusion: Exclusion,
-    /// True if guards flush caches on modelled chips; without, the run reports the stale reads. For tests of a program.
+    /// True if guards flush caches on modelled chips; otherwise the run reports the stale reads. For tests of a
+    /// program.
     pub flushes: bool,
 }
 
@@ -112,18 +113,18 @@ impl SharedOptions {
         SharedOptions { memory, ..self }
     }
 
-    /// Returns these options for a program that keeps guards apart by itself.
+    /// Returns these options for a program that itself keeps guards apart.
     pub fn exclusive_by_program(self) -> SharedOptions {
         SharedOptions { exclusion: Exclusion::Program, ..self }
     }
 
-    /// Returns these options with all flushes forgotten.
+    /// Returns these options without any flush.
     pub fn without_flushes(self) -> SharedOptions {
         SharedOptions { flushes: false, ..self }
     }
 }
 
-/// The part of one place.
+/// The part of an object at one place.
 struct ObjectPart<T: 'static> {
     object: Rc<Object<T>>,
 }
@@ -140,7 +141,7 @@ impl<T> Drop for ObjectPart<T> {
 struct Object<T> {
     state: ObjectState,
     value: RefCell<T>,
-    /// Lines of the value, if it lies in memory that nothing keeps coherent.
+    /// Lines of the value, if it lies in memory that no hardware keeps coherent.
     lines: RefCell<Option<ValueLines>>,
 }
 
@@ -150,15 +151,15 @@ struct Seed {
     id: ObjectId,
     team: Team,
     options: SharedOptions,
-    /// The value; where it does not lie in memory that all share.
+    /// The value, unless it lies in shared memory.
     #[serde(with = "isles_runtime::plain")]
     value: Vec<u8>,
-    /// On modelled chips: where the value and the counter of generations lie.
+    /// On modelled chips: positions of the value and of the counter of generations.
     ranges: Option<[(u64, u32); 2]>,
 }
 
 impl<T: SharedValue> Shared<T> {
-    /// Shares `value` with all places; ends when all know it.
+    /// Shares `value` with all places; returns once all of them know it.
     ///
     /// # Errors
     /// A place is dead, or the value cannot be carried.
@@ -180,8 +181,8 @@ impl<T: SharedValue> Shared<T> {
     /// As [`Shared::with`], for the members of `team`; one of them makes it.
     ///
     /// # Errors
-    /// As [`Shared::new`]; [`Misused`](isles_runtime::ErrorKind::Misused): this place is no member, or the team is one
-    /// of another run.
+    /// As [`Shared::new`]; [`Misused`](isles_runtime::ErrorKind::Misused): this place is no member, or the team belongs
+    /// to another run.
     #[track_caller]
     pub fn with_on(team: &Team, value: T, options: SharedOptions) -> impl Future<Output = Result<Shared<T>>> {
         Shared::make(Location::caller(), team.members(), value, options)
@@ -196,7 +197,7 @@ impl<T: SharedValue> Shared<T> {
         call::called_at(line, async move {
             let members = members?;
             let id = Local::with(|local| ObjectTable::of(local).next_id(local.here()));
-            // Before it lies in memory, so that a value that cannot be carried is refused on every machine.
+            // Before the value lies in memory, so that one that cannot be encoded is refused on every machine.
             let changes = value.changes(None)?;
             let placed = Local::with(|local| place_in_memory(local, &mut value, options));
             let ranges = placed.as_ref().map(|(lines, counter)| {
@@ -212,7 +213,7 @@ impl<T: SharedValue> Shared<T> {
     }
 }
 
-/// Puts a value into the machine's memory, with a counter of generations, if the machine has such.
+/// Puts a value and a counter of generations into the machine's memory, if the machine has such memory.
 fn place_in_memory<T: SharedValue>(
     local: &Local,
     value: &mut T,
@@ -220,7 +221,7 @@ fn place_in_memory<T: SharedValue>(
 ) -> Option<(ValueLines, MemoryRange)> {
     let memory = object_memory(local, options)?;
     let counter = memory.memory.take(MemoryKind::Uncached, COUNTER_BYTES)?;
-    // All places look at all counters, so these go round the controllers.
+    // All places read all counters, so counters go round the controllers.
     let lines = counter.start / LINE_BYTES;
     let controller = (lines % u64::from(memory.memory.controllers().max(1))) as u32;
     Some((value.place(&memory)?, MemoryRange { controller, ..counter }))
@@ -232,7 +233,7 @@ fn object_memory(local: &Local, options: SharedOptions) -> Option<ObjectMemory> 
 }
 
 impl<T: SharedValue> ObjectPart<T> {
-    /// The part of this place, with the value.
+    /// Makes the part of this place, with the value.
     fn new(seed: &Seed, value: T, lines: Option<ValueLines>) -> ObjectPart<T> {
         Local::with(|local| {
             let members = seed.team.members().unwrap_or(Members::All(local.places()));
@@ -251,10 +252,10 @@ impl<T: SharedValue> ObjectPart<T> {
         })
     }
 
-    /// The part of another place than that which made the object.
+    /// Makes the part of a place that did not make the object.
     fn copy(seed: &Seed) -> ObjectPart<T> {
         let value = T::from_changes(&seed.value);
-        // The task that makes the part ends with it.
+        // Panics only in the task that makes the part, which ends with the message.
         let mut value = value.unwrap_or_else(|fault| panic!("a shared value cannot be read: {fault}"));
         let lines = Local::with(|local| {
             let [(start, controller), _] = seed.ranges?;
@@ -294,7 +295,7 @@ impl<T: SharedValue> AnyObject for Object<T> {
                     guard.release().await;
                     Ok(())
                 }
-                // Nobody has a handle of it any more.
+                // No handle of it is left.
                 Err(_) if self.state.is_abandoned() => Ok(()),
                 Err(error) => Err(error),
             }
@@ -316,12 +317,12 @@ impl<T: SharedValue> Shared<T> {
         &self.value.object
     }
 
-    /// Its name in the whole run.
+    /// Returns the id of the object in the whole run.
     fn id(&self) -> ObjectId {
         self.object().state.id
     }
 
-    /// The place that made it, which decides who may have a guard.
+    /// Returns the place that made the object, which grants its guards.
     pub fn home(&self) -> Place {
         Place::of(self.object().state.id.home)
     }

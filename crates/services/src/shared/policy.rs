@@ -1,7 +1,7 @@
-//! Choices by measurement: which memory of a modelled chip suits an object, found by the program's own accesses.
+//! Choices by measurement: finds the memory of a modelled chip that suits an object, from the program's own accesses.
 //!
-//! Nobody can tell from an object how it will be used, so the program says it by a trial, which is run with each kind
-//! of memory. Invariant: time is that of the machine, so on a modelled chip one program makes one choice.
+//! An object does not show how it will be used, so the program provides a trial, which is run with each kind of memory.
+//! Invariant: time is that of the machine, so on a modelled chip one program always makes the same choice.
 
 use super::SharedOptions;
 use super::table::incoherent_memory;
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 impl SharedOptions {
     /// Returns these options with the kind of memory in which `trial` takes the least time at this place. The trial
-    /// makes an object with the options that it gets, and uses it as the program will. Each kind is tried once.
-    /// Elsewhere than on a modelled chip nothing is tried, because the kind means nothing there.
+    /// makes an object with the options that it gets, and uses it as the program will. Each kind is tried once. On
+    /// other machines nothing is tried, because the kind means nothing there.
     ///
     /// ```ignore
     /// let options = SharedOptions::default().measured(async |options| {

@@ -1,8 +1,8 @@
-//! Index spaces: indices that several mappings have in common, which grow when the space does.
+//! Index spaces: indices that several mappings have in common, which grow with the space.
 //!
-//! A space knows the mappings that observe it by the names of their objects. Invariant: while no task extends the
-//! space, each of them has an element for every index below the reserve, and the reserve is not below the end. So a new
-//! index changes the space alone, until the reserve is used up; then all mappings grow by chunks.
+//! A space knows the mappings that observe it by the ids of their objects. Invariant: while no task extends the space,
+//! each of them has an element for every index below the reserve, and the reserve is not below the end. So a new index
+//! changes only the space, until the reserve is used up; then all mappings grow by chunks.
 
 use super::guard::ReadFuture;
 use super::mapping::{CHUNK_BYTES, Mapping};
@@ -18,11 +18,10 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::panic::Location;
 
-/// Number of indices by which mappings grow at once: a chunk of elements of eight bytes.
+/// Number of indices that mappings grow by at a time: one chunk of elements of eight bytes.
 const RESERVED: usize = CHUNK_BYTES / 8;
 
-/// Indices from zero to an end that grows, and the mappings whose keys they are. A handle that can be sent to any
-/// place.
+/// Indices from zero to an end that grows, and the mappings keyed by them. The handle can be sent to any place.
 ///
 /// ```ignore
 /// let vertices = IndexSpace::new(34).await?;
@@ -54,14 +53,14 @@ impl IndexRange {
         self.end == 0
     }
 
-    /// All indices.
+    /// Returns the range of all indices.
     pub fn indices(&self) -> Range<usize> {
         0..self.end
     }
 }
 
 impl IndexSpace {
-    /// A space of `len` indices, for all places.
+    /// Makes a space of `len` indices, for all places.
     ///
     /// # Errors
     /// A place is dead.
@@ -70,7 +69,7 @@ impl IndexSpace {
         IndexSpace::with(len, SharedOptions::default())
     }
 
-    /// As [`IndexSpace::new`], with `options` of the object that holds the indices.
+    /// As [`IndexSpace::new`], with `options` for the object that holds the indices.
     ///
     /// # Errors
     /// As [`IndexSpace::new`].
@@ -106,7 +105,7 @@ impl IndexSpace {
             let mapping = Shared::with(Mapping::new(len), options).await?;
             let mut range = self.indices.write().await?;
             range.observers.push(mapping.id());
-            // Others may have extended the space since.
+            // Others may have extended the space meanwhile.
             range.reserve = range.reserve.min(len);
             let end = range.end;
             range.release().await;
@@ -119,7 +118,7 @@ impl IndexSpace {
     /// the other, each under a guard to write.
     ///
     /// # Errors
-    /// As [`Shared::write`]: the task must not have a guard of the space, or of a mapping of it.
+    /// As [`Shared::write`]: the task must not hold a guard of the space, or of a mapping of it.
     #[track_caller]
     pub fn extend(&self, count: usize) -> impl Future<Output = Result<Range<usize>>> {
         let line = Location::caller();
@@ -138,7 +137,7 @@ impl IndexSpace {
         })
     }
 
-    /// Lets all mappings grow, so that there is an element for each index below `end`.
+    /// Grows all mappings until they have an element for each index below `end`.
     async fn reserve(&self, end: usize, line: Line) -> Result<()> {
         loop {
             let known = self.indices.read().await?.clone();
@@ -148,14 +147,14 @@ impl IndexSpace {
             let reserve = end.next_multiple_of(RESERVED);
             let mut alive = Vec::new();
             for id in &known.observers {
-                // One that nobody has a handle of is no more.
+                // A mapping without handles is gone.
                 if let Some(mapping) = Local::with(|local| ObjectTable::of(local).find(*id)) {
                     mapping.grow(reserve, line).await?;
                     alive.push(*id);
                 }
             }
             let mut range = self.indices.write().await?;
-            // One that was added meanwhile has to grow as well.
+            // A mapping that was added meanwhile must grow as well.
             if range.observers == known.observers {
                 range.observers = alive;
                 range.reserve = range.reserve.max(reserve);

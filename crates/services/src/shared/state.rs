@@ -1,6 +1,6 @@
 //! State of one object at one place: its token, the waiting tasks, and on modelled chips when its caches are stale.
 //!
-//! Invariant: nothing of it is borrowed while a task is woken or a message sent.
+//! Invariant: nothing of it is borrowed while a task is woken or a message is sent.
 
 use super::SharedOptions;
 use super::memory::{MemoryRange, ObjectMemory};
@@ -38,25 +38,25 @@ pub(crate) struct ObjectState {
     pub(super) holder: RefCell<Holder>,
     /// The home's side, if this is the home.
     home: Option<RefCell<Home>>,
-    /// Steps the home has decided and not yet done, and whether it is doing them.
+    /// Steps that the home has decided and not yet taken, and whether it is taking them.
     steps: RefCell<VecDeque<HomeStep>>,
     is_executing: Cell<bool>,
-    /// Error because of which the copy here is not the value, if it is not.
+    /// The error because of which the copy here is not the value, if any.
     unreadable: RefCell<Option<Error>>,
-    /// True if the last handle is gone, so that no token comes any more. A task that lets a mapping grow has none.
+    /// True once the last handle is gone, so that no token comes any more. A task that grows a mapping needs no handle.
     is_abandoned: Cell<bool>,
     waits: RefCell<VecDeque<Wait>>,
     next_wait: Cell<u64>,
     /// The machine's memory, where it is modelled.
     pub(super) memory: Option<ObjectMemory>,
-    /// The counter of generations there.
+    /// The counter of generations in that memory.
     pub(super) counter: Option<MemoryRange>,
     /// Staleness of cached copies, and the generation that the home has.
     pub(super) staleness: RefCell<Staleness>,
-    /// Something was stored that has not been written back.
+    /// True if something was stored that has not been written back.
     pub(super) is_unwritten: Cell<bool>,
     invalidations: RefCell<Invalidations>,
-    /// Tasks that wait until a flag of this place is known to all.
+    /// Tasks that wait until all places know of an invalidation by this one.
     flag_waits: RefCell<Vec<(u32, Waker)>>,
 }
 
@@ -92,7 +92,7 @@ impl ObjectState {
         }
     }
 
-    /// Sends a message about this object; a place that is dead hears nothing.
+    /// Sends a message about this object; ignored if the place is dead.
     fn send(&self, local: &Local, to: PlaceId, message: ObjectMessage, changes: &[u8]) -> Result<()> {
         let guess = changes.len() + 40;
         local.send_with_size_hint(to, Class::Control, OBJECT, guess, |writer| {
@@ -136,7 +136,7 @@ impl ObjectState {
                 }
                 Admission::Wait => {
                     self.wait(mode, ticket, context);
-                    // An answer that comes soon comes sooner this way than through the place's queue.
+                    // An answer that comes soon is found sooner this way than through the place's queue.
                     let mut condition = || {
                         let admission = self.holder.borrow_mut().acquire(mode);
                         (admission != Admission::Wait).then_some(admission)
@@ -181,7 +181,7 @@ impl ObjectState {
         *ticket = Some(number);
     }
 
-    /// Leaves the queue after a wait; the next one looks.
+    /// Leaves the queue after a wait, and wakes the next task.
     #[inline]
     fn leave_queue(&self, ticket: &mut Option<u64>) {
         let Some(number) = ticket.take() else { return };
@@ -207,7 +207,7 @@ impl ObjectState {
         !self.holder.borrow().is_current() || self.memory.is_some() && self.staleness.borrow().is_stale()
     }
 
-    /// The guard that the task which waits first wants.
+    /// Returns the guard that the first waiting task wants.
     fn next_wanted(&self) -> Option<GuardMode> {
         self.waits.borrow().front().map(|wait| wait.mode)
     }
@@ -217,14 +217,14 @@ impl ObjectState {
         if self.holder.borrow().is_current() { None } else { self.unreadable.borrow().clone() }
     }
 
-    /// Ends a wait for a guard that nobody will grant.
+    /// Ends a wait for a guard that nothing will grant; returns the error.
     #[cold]
     fn abandoned(&self, ticket: &mut Option<u64>) -> Error {
         self.leave_queue(ticket);
         Error::new(ErrorKind::Closed, "no handle of the shared object is left")
     }
 
-    /// Wakes whoever still waits for a guard: the last handle is gone, so they wait for nothing.
+    /// Wakes all tasks that wait for a guard, because the last handle is gone and no token comes any more.
     pub(super) fn abandon(&self) {
         self.is_abandoned.set(true);
         self.wake_all();
@@ -239,7 +239,7 @@ impl ObjectState {
         all.into_iter().for_each(Waker::wake);
     }
 
-    /// Wakes the task that waits first, which looks for itself.
+    /// Wakes the first waiting task, which then looks by itself.
     #[inline]
     pub(super) fn wake_first(&self) {
         let waker = self.waits.borrow().front().map(|wait| wait.waker.clone());
@@ -256,7 +256,7 @@ impl ObjectState {
         self.wake_first();
     }
 
-    /// Gives a token back.
+    /// Returns a token to the home.
     fn send_back(&self, local: &Local, object: &dyn AnyObject, back: Option<GiveBack>) {
         let Some(mut back) = back else { return };
         if back.had_written {
@@ -278,21 +278,21 @@ impl ObjectState {
         let message = |back| ObjectMessage::GiveBack(ReturnedToken::of(back));
         if self.send(local, self.id.home, message(back), &changes).is_err() {
             back = self.without_value(back);
-            // If it was too long, this is not; if the home is dead, nobody hears it.
+            // Shorter, in case the value was too long to send; if the home is dead, nothing receives it.
             let _ = self.send(local, self.id.home, message(back), &[]);
         }
         self.staleness.borrow_mut().gave_back(back.generation);
         self.wake_first();
     }
 
-    /// The token that goes back without the value of its place, which nobody else can have: the object is poisoned, and
-    /// its value is the last that the home has, in a generation that no place has a copy of.
+    /// Returns the token without the value of this place, which no other place can have: the object is poisoned, and
+    /// its value is the last that the home has, in a generation of which no place has a copy.
     fn without_value(&self, back: GiveBack) -> GiveBack {
         self.holder.borrow_mut().set_poisoned(true);
         GiveBack { generation: back.generation + 1, is_poisoned: true, ..back }
     }
 
-    /// Does what the home has decided, in the order of its decisions: to send may take in messages, and then it decides
+    /// Takes the steps that the home has decided, in order. Sending may deliver messages, on which the home decides
     /// more.
     fn execute_steps(&self, local: &Local, object: &dyn AnyObject, steps: Vec<HomeStep>) {
         self.steps.borrow_mut().extend(steps);
@@ -312,7 +312,7 @@ impl ObjectState {
                     self.send_back(local, object, back.expect("the home recalls what it has granted"));
                 }
                 Some(HomeStep::Recall { place, keeps }) => {
-                    // Of a place that died the service hears.
+                    // If the place has died, `place_died` handles it.
                     let _ = self.send(local, place, ObjectMessage::Recall(keeps), &[]);
                 }
             }
@@ -340,7 +340,7 @@ impl ObjectState {
         let changes = if since < generation { object.changes(since) } else { Ok(Vec::new()) };
         let sent = changes.and_then(|changes| self.send(local, place, message(true), &changes));
         if let Err(error) = sent {
-            // The value cannot be written, or is too long; or the place is dead, of which the service hears.
+            // The value cannot be encoded, or is too long; or the place has died, which `place_died` handles.
             let _ = self.send(local, place, message(false), &error.to_wire(ERROR_BYTES_MAX));
         }
     }
@@ -353,11 +353,11 @@ impl ObjectState {
         Ok(())
     }
 
-    /// Applies changes to the copy here; returns whether the program could read them. If it could not, the guards here
-    /// end with that error until other changes come.
+    /// Applies changes to the copy here; returns whether the program could read them. If it could not, guards here fail
+    /// with that error until other changes arrive.
     ///
     /// # Errors
-    /// No sound place sends them.
+    /// No valid place sends such changes.
     fn apply(&self, object: &dyn AnyObject, changes: &[u8]) -> Result<bool, Refused> {
         match object.apply(changes) {
             Ok(()) => Ok(true),
@@ -372,7 +372,7 @@ impl ObjectState {
     /// Receives a message of `source`, with the changes that follow it.
     ///
     /// # Errors
-    /// No sound place sends it.
+    /// No valid place sends such a message.
     pub(super) fn receive(
         &self,
         local: &Local,
@@ -427,7 +427,7 @@ impl ObjectState {
         Ok(())
     }
 
-    /// Handles the death of a place: its tokens are free, and its answers will not come.
+    /// Handles the death of a place: its tokens become free, and its answers will not come.
     pub(super) fn place_died(&self, local: &Local, object: &dyn AnyObject, place: PlaceId) {
         if let Some(home) = &self.home {
             let steps = home.borrow_mut().place_died(place);
@@ -436,7 +436,7 @@ impl ObjectState {
             self.holder.borrow_mut().home_died();
             self.wake_all();
         }
-        // Those that did not wait for it have nothing to forget.
+        // Guards that did not wait for the place are not affected.
         let owed = self.invalidations.borrow_mut().place_died(&self.members, place);
         for (flags, known) in owed {
             self.send_flags(local, flags);
@@ -444,7 +444,7 @@ impl ObjectState {
         }
     }
 
-    /// Returns what is waited for here, in a line.
+    /// Describes the waits here in a line.
     pub(super) fn explain(&self) -> Option<String> {
         let waits = self.waits.borrow();
         let waiting = waits.len();
@@ -452,9 +452,9 @@ impl ObjectState {
     }
 }
 
-/// Flags, where a program itself keeps writers away.
+/// Invalidation flags, where the program itself keeps guards apart.
 impl ObjectState {
-    /// Tells all other places that their caches are old; returns the token of the answers.
+    /// Tells all other places that their caches are stale; returns the token of the invalidation.
     pub(super) fn invalidate_others(&self, local: &Local) -> u32 {
         let root = self.members.rank_of(local.here()).unwrap_or_default();
         let flags = self.invalidations.borrow_mut().begin(&self.members, root);
@@ -470,7 +470,7 @@ impl ObjectState {
             if self.send(local, place, ObjectMessage::Invalidate(range), &[]).is_ok() {
                 continue;
             }
-            // Nothing is owed if the death of the place was told meanwhile.
+            // The death of the place may have been handled meanwhile.
             let owed = self.invalidations.borrow_mut().undelivered(&self.members, place, token);
             if let Ok((more, known)) = owed {
                 to.extend(more.to);
@@ -479,7 +479,8 @@ impl ObjectState {
         }
     }
 
-    /// Handles that all places that were sent a flag know it: notifies what waits for that, here or elsewhere.
+    /// Handles that all places which were sent a flag have answered: notifies the task or the place that waits for
+    /// that.
     fn flag_known(&self, local: &Local, Known { token, answer }: Known) {
         if let Some(AwaitedAnswer { place, token }) = answer {
             let _ = self.send(local, place, ObjectMessage::Invalidated(token), &[]);
@@ -511,7 +512,7 @@ impl ObjectState {
         Ok(())
     }
 
-    /// Waits until all know of a flag.
+    /// Waits until all places know of an invalidation.
     pub(super) fn poll_invalidated(&self, token: u32, context: &mut Context<'_>) -> Poll<()> {
         if self.invalidations.borrow().is_known(token) {
             return Poll::Ready(());
@@ -530,7 +531,7 @@ impl ObjectState {
         self.options.exclusion == super::Exclusion::Program && self.memory.is_some()
     }
 
-    /// Returns the error of a guard that another one excludes, if the program keeps them apart.
+    /// Returns the error of a guard that another one excludes, where the program keeps them apart.
     pub(super) fn overlap() -> Error {
         let text = "a guard of a shared object conflicts with another one of this place; the object was \
              made with `Exclusion::Program`, so the program must keep them apart";

@@ -1,4 +1,4 @@
-//! The objects of a place, the guards that its tasks have, and the service.
+//! The objects of a place, the guards that its tasks hold, and the service.
 
 use super::memory::IncoherentMemory;
 use super::message::{ObjectId, ObjectMessage};
@@ -21,40 +21,40 @@ use std::time::Duration;
 /// A line of the program.
 pub(super) type Line = &'static Location<'static>;
 
-/// An object with the value of this place, whatever its type.
+/// An object with its value at this place, whatever its type.
 pub(super) trait AnyObject {
     fn state(&self) -> &ObjectState;
 
-    /// Returns what a copy of this generation misses.
+    /// Returns the changes that a copy of this generation lacks.
     fn changes(&self, since: u64) -> Result<Vec<u8>>;
 
-    /// Applies what another place has changed.
+    /// Applies the changes of another place.
     fn apply(&self, changes: &[u8]) -> Result<(), ApplyFault>;
 
     /// Writes back what has been stored, before others may see it.
     fn write_back(&self);
 
-    /// Lets a mapping have `len` elements at least, under a guard to write; `line` asks for it.
+    /// Grows a mapping to at least `len` elements, under a guard to write; `line` asks for it.
     fn grow(self: Rc<Self>, len: usize, line: Line) -> GrowFuture;
 }
 
 /// Reason why the changes of another place were not applied.
 pub(super) enum ApplyFault {
-    /// The program cannot read what it has written: its `Deserialize` fails or panics.
+    /// The program cannot read what it has written: its `Deserialize` failed or panicked.
     Unreadable(DecodeError),
-    /// No sound place sends them.
+    /// No valid place sends such changes.
     Malformed(DecodeError),
 }
 
 /// The wait of [`AnyObject::grow`].
 pub(super) type GrowFuture = Pin<Box<dyn Future<Output = Result<()>>>>;
 
-/// A guard that is there.
+/// A guard that a task holds.
 struct Held {
     number: u64,
-    /// The task that took it; where that is over, no other has the name as long as nobody keeps a waker.
+    /// The task that took it. After its end no other task has the same number while a waker is kept.
     task: usize,
-    /// The finish in which it was taken; none once that has ended.
+    /// The finish in which it was taken; `None` once that has ended.
     finish: Option<Key>,
     object: ObjectId,
     mode: GuardMode,
@@ -63,9 +63,9 @@ struct Held {
 
 /// Precedence of a task that asks for a guard.
 pub(super) enum Precedence {
-    /// Wait for it in its turn.
+    /// It waits its turn.
     InTurn,
-    /// Have it at once: it reads already.
+    /// It gets the guard at once, because it reads already.
     AtOnce,
 }
 
@@ -76,12 +76,12 @@ pub(crate) struct ObjectTable {
     last_serial: Cell<u64>,
     held: RefCell<Vec<Held>>,
     last_held: Cell<u64>,
-    /// Memory that all places share and nothing keeps coherent, if the machine models it.
+    /// Memory that all places share and no hardware keeps coherent, if the machine models it.
     incoherent_memory: OnceCell<Rc<dyn IncoherentMemory>>,
 }
 
 impl ObjectTable {
-    /// A name for a new object.
+    /// Returns an id for a new object.
     pub(super) fn next_id(&self, here: PlaceId) -> ObjectId {
         self.last_serial.set(self.last_serial.get() + 1);
         ObjectId { home: here, serial: self.last_serial.get() }
@@ -106,7 +106,7 @@ impl ObjectTable {
     /// Checks that a task may ask for a guard.
     ///
     /// # Errors
-    /// It could wait for itself, or in a circle.
+    /// The task could wait for itself, or in a circle.
     #[inline]
     pub(super) fn check_order(&self, task: usize, object: ObjectId, mode: GuardMode) -> Result<Precedence> {
         let held = self.held.borrow();
@@ -137,7 +137,7 @@ impl ObjectTable {
         Ok(order)
     }
 
-    /// Notes a guard; returns its number.
+    /// Records a guard; returns its number.
     #[inline]
     pub(super) fn add_guard(
         &self,
@@ -164,7 +164,7 @@ impl ObjectTable {
         number
     }
 
-    /// Forgets a guard.
+    /// Removes a guard.
     #[inline]
     pub(super) fn remove_guard(&self, number: u64) {
         let mut held = self.held.borrow_mut();
@@ -175,10 +175,10 @@ impl ObjectTable {
         }
     }
 
-    /// A finish has ended here.
+    /// Handles the end of a finish at this place.
     ///
     /// # Errors
-    /// A guard that was taken in it is still there.
+    /// A guard that was taken in the finish is still held.
     #[inline]
     pub(crate) fn finish_ended(&self, finish: Key) -> Result<()> {
         let mut held = self.held.borrow_mut();
@@ -195,12 +195,12 @@ impl ObjectTable {
     }
 }
 
-/// Says what memory the machine of `local` models that all places share and nothing keeps coherent. Once.
+/// Sets the memory that the machine of `local` models and no hardware keeps coherent. Call once.
 pub fn set_incoherent_memory(local: &Local, memory: Rc<dyn IncoherentMemory>) {
     assert!(ObjectTable::of(local).incoherent_memory.set(memory).is_ok(), "the memory is known already");
 }
 
-/// Returns the memory that all places share and nothing keeps coherent, where the machine of `local` models it.
+/// Returns the memory that all places share and no hardware keeps coherent, if the machine of `local` models it.
 pub(crate) fn incoherent_memory(local: &Local) -> Option<&Rc<dyn IncoherentMemory>> {
     ObjectTable::of(local).incoherent_memory.get()
 }
@@ -234,7 +234,7 @@ impl Service for ObjectTable {
 /// Receives a message about an object.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let (id, message): (ObjectId, ObjectMessage) = reader.take_serde()?;
-    // An object that is gone has no handle left.
+    // An object that is gone has no handles left.
     let Some(object) = ObjectTable::of(local).find(id) else { return Ok(()) };
     object.state().receive(local, &*object, source, message, reader.rest())
 }

@@ -1,4 +1,4 @@
-//! Values of objects: how their changes travel, and how they lie in memory that nothing keeps coherent.
+//! Values of objects: how their changes travel, and how they lie in memory that no hardware keeps coherent.
 
 use super::memory::{ByteLines, ObjectMemory};
 use isles_runtime::Result;
@@ -7,19 +7,19 @@ use isles_runtime::wire::{DecodeError, from_bytes, to_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A value that places can share: one that serde can carry, or a [`Mapping`](crate::Mapping).
+/// A value that places can share: one that serde can encode, or a [`Mapping`](crate::Mapping).
 ///
-/// Its functions are those of the runtime; a program has no use for them.
+/// The runtime calls its functions; a program need not.
 pub trait SharedValue: Sized + 'static {
-    /// True if code of the program reads the changes, and so may refuse what a sound place has sent.
+    /// True if code of the program reads the changes, and so may refuse what a valid place has sent.
     #[doc(hidden)]
     const IS_READ_BY_PROGRAM: bool;
 
-    /// Returns what a copy of generation `since` misses; of all, if there is no copy.
+    /// Returns the changes that a copy of generation `since` lacks; the whole value if there is no copy.
     #[doc(hidden)]
     fn changes(&self, since: Option<u64>) -> Result<Vec<u8>>;
 
-    /// Makes a copy of what [`SharedValue::changes`] returned of all.
+    /// Makes a copy from what [`SharedValue::changes`] returned for the whole value.
     #[doc(hidden)]
     fn from_changes(bytes: &[u8]) -> Result<Self, DecodeError>;
 
@@ -41,12 +41,12 @@ pub trait SharedValue: Sized + 'static {
     #[doc(hidden)]
     fn place(&mut self, memory: &ObjectMemory) -> Option<ValueLines>;
 
-    /// The same at another place, which has a copy; the value lies behind the head that starts there.
+    /// Does the same at another place, which has a copy; the head of the value starts at `start`.
     #[doc(hidden)]
     fn find(&mut self, memory: &ObjectMemory, start: u64, controller: u32) -> ValueLines;
 
-    /// Prepares the value for a guard that begins: caches forget what may be stale if `is_old`, and the copy is read
-    /// anew.
+    /// Prepares the value for a guard that begins: drops what may be stale from caches if `is_old`, and reads the copy
+    /// again.
     #[doc(hidden)]
     fn refresh(
         &mut self,
@@ -55,15 +55,15 @@ pub trait SharedValue: Sized + 'static {
         is_old: bool,
     ) -> Result<(), DecodeError>;
 
-    /// Returns `true` if any write makes caches of other places stale, so that they can be told when it begins.
+    /// Returns `true` if any write makes caches of other places stale, so that they can be told as it begins.
     #[doc(hidden)]
     fn is_cached(&self, memory: &ObjectMemory) -> bool {
         let _ = memory;
         true
     }
 
-    /// Ends a write guard that may have changed something. Returns whether caches of other places are now stale, so
-    /// that something has to be written back.
+    /// Ends a write guard that may have changed something. Returns whether caches of other places are now stale, which
+    /// means that something must be written back.
     #[doc(hidden)]
     fn store(&mut self, memory: &ObjectMemory, lines: &mut ValueLines) -> Result<bool>;
 
@@ -72,7 +72,7 @@ pub trait SharedValue: Sized + 'static {
     fn write_back(&mut self, memory: &ObjectMemory, lines: &ValueLines);
 }
 
-/// Lines of a value in memory that nothing keeps coherent.
+/// Lines of a value in memory that no hardware keeps coherent.
 pub struct ValueLines(pub(super) ByteLines);
 
 impl<T: Serialize + DeserializeOwned + 'static> SharedValue for T {

@@ -1,11 +1,11 @@
-//! The services of a place, and who receives their messages.
+//! The services of a place, and the receivers of their messages.
 //!
 //! A service lets tasks of several places work together: it has messages of its own, state at each place, and waits
-//! that end when a place dies. Only this file knows which services there are: a new one costs a module and a row in the
-//! table below. What its messages mean is known to its module only.
+//! that end when a place dies. Only this file knows which services there are: a new one needs a module and a row in the
+//! table below. Only its module knows what its messages mean.
 //!
-//! The core of a place is no service; it asks the table ([`ServiceTable`]). Invariant: a service is asked while nothing
-//! of the place is borrowed.
+//! The core of a place is no service; it calls the table ([`ServiceTable`]). Invariant: nothing of the place is
+//! borrowed while a service is called.
 
 pub(crate) mod service;
 
@@ -38,12 +38,12 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// The table of services becomes `Services`, the state of one place.
+/// Makes `Services`, the state of one place, from the table of services.
 ///
 /// A row has the name of a service, its state, and its messages: the number of each on the wire, and the function that
-/// receives it. Two messages with one number do not compile, nor does one with a number of the core, or a service whose
-/// [`Service::ROW`] is another. Deaths and due work go through the services in the order of the rows, explanations in
-/// the order of their first numbers.
+/// receives it. It does not compile if two messages have one number, a message has a number of the core, or the
+/// [`Service::ROW`] of a service is not its row. Deaths and due work go through the services in the order of the rows,
+/// explanations in the order of their first numbers.
 macro_rules! services {
     (
         $(
@@ -85,19 +85,19 @@ macro_rules! services {
                 }
             }
 
-            /// Tells each service that `place` has died.
+            /// Passes the death of `place` to each service.
             fn tell_death(&self, local: &Local, place: PlaceId) {
                 $( self.$service.place_died(local, place); )+
             }
 
-            /// Returns the waits of all services, a line each.
+            /// Returns the waits of all services, one line each.
             fn explain_all(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
                 let mut explained = [$( ([$( $number ),+][0].0, self.$service.explain(inquiry)) ),+];
                 explained.sort_by_key(|(number, _): &(u16, _)| *number);
                 explained.into_iter().flat_map(|(_, lines)| lines).collect()
             }
 
-            /// Returns the earliest time at which some service has something to do.
+            /// Returns the earliest time at which a service has something to do.
             #[inline]
             fn first_due(&self) -> Option<Duration> {
                 let mut due = None;
@@ -105,7 +105,7 @@ macro_rules! services {
                 due
             }
 
-            /// Does what is due of each service; returns whether anything was.
+            /// Does the due work of each service; returns whether there was any.
             #[inline]
             fn run_all_due(&self, local: &Local) -> bool {
                 let mut was_due = false;
@@ -169,7 +169,7 @@ services! {
     placed: PlacedTasks {
         PLACED => placed::receive,
     }
-    /// Small items that travel together.
+    /// Buckets of small items that travel together.
     aggregations: Aggregations {
         ITEMS_DONE => aggregation::receive,
     }
@@ -181,7 +181,7 @@ services! {
     objects: ObjectTable {
         OBJECT => shared::receive,
     }
-    /// Hubs, and the tasks that interact by them.
+    /// Hubs, and the tasks that use them.
     hubs: HubTable {
         HUB => hubs::receive,
     }
@@ -284,7 +284,7 @@ impl ServiceTable for Services {
 
 #[cfg(test)]
 mod tests {
-    //! A table of services that note what is asked of them.
+    //! A table of services that record their calls.
 
     use super::*;
     use isles_runtime::Clock;

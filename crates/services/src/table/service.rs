@@ -7,8 +7,7 @@ use std::time::Duration;
 
 /// The state of one service at one place.
 ///
-/// The required methods have no default, so a service that never waits, or that has nothing to do by the clock, says
-/// so.
+/// No method has a default, so a service that never waits, or has nothing to do by the clock, says so.
 pub(crate) trait Service: Sized + 'static {
     /// Its row in the table, from 0.
     const ROW: usize;
@@ -22,15 +21,16 @@ pub(crate) trait Service: Sized + 'static {
     /// Returns the state at place `here` of a run of `places` places, before anything happens.
     fn new(here: PlaceId, places: u32) -> Self;
 
-    /// Ends all waits for `place`, which has died; all that it ever sent has arrived.
+    /// Ends all waits for `place`, which has died; everything that it sent has arrived.
     fn place_died(&self, local: &Local, place: PlaceId);
 
-    /// Returns the waits of this place in answer to `inquiry`, a line each.
+    /// Returns the waits of this place in answer to `inquiry`, one line each.
     fn explain(&self, inquiry: &Inquiry<'_>) -> Vec<String>;
 
-    /// Returns the time by the place's clock at which [`Service::run_due`] has something to do, if nothing happens.
+    /// Returns the time by the place's clock at which [`Service::run_due`] next has something to do, if nothing happens
+    /// before.
     fn next_due(&self) -> Option<Duration>;
 
-    /// Does what is due by now; returns whether anything was. Called after each step of the worker.
+    /// Does what is due by now; returns whether there was anything. Called after each step of the worker.
     fn run_due(&self, local: &Local) -> bool;
 }

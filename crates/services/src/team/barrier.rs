@@ -1,8 +1,8 @@
-//! The barrier: a future written out.
+//! The barrier, as a future written by hand.
 //!
-//! Of two members that come at about the same time it is over in one poll, without the states of nested `async`
-//! functions, which would be a fifth of it. What takes longer goes on as any other collective. It knows no schedule
-//! but that of two.
+//! If two members come at about the same time, the barrier ends in one poll, without the states of nested `async`
+//! functions, which would take a fifth of its time. A longer wait continues as any other collective. It knows no
+//! schedule but that of two members.
 
 use super::Team;
 use super::ongoing::{BeginCollective, OngoingCollective};
@@ -25,7 +25,7 @@ impl Team {
 /// Future of a barrier.
 struct Barrier<'t> {
     begin: BeginCollective<'t>,
-    /// Remaining work, if it was not over at once.
+    /// The remaining work, if the barrier did not end at once.
     rest: Option<SlowPath<'t>>,
 }
 
@@ -55,7 +55,7 @@ impl Future for Barrier<'_> {
     }
 }
 
-/// Waits for the signal of the `other` one of two, unless they have met, and until the own one has gone.
+/// Waits for the signal of the `other` of two members, unless it has arrived, and until the own signal is sent.
 #[cold]
 fn wait(ongoing: OngoingCollective<'_>, other: usize, is_complete: bool) -> SlowPath<'_> {
     Box::pin(async move {
@@ -66,7 +66,7 @@ fn wait(ongoing: OngoingCollective<'_>, other: usize, is_complete: bool) -> Slow
     })
 }
 
-/// Waits for more than two.
+/// Waits for more than two members.
 fn synchronize(ongoing: OngoingCollective<'_>) -> SlowPath<'_> {
     Box::pin(async move {
         ongoing.synchronize(0).await?;

@@ -1,7 +1,7 @@
-//! The messages of teams: a fixed head, and what follows it.
+//! The messages of teams: a fixed header, and its payload.
 //!
-//! The head is 24 bytes, so that an eight-byte value fits one cache line together with the transport's own header. It
-//! names the step exactly; that is how a receiver sees that a member is in another collective.
+//! The header has 24 bytes, so that an eight-byte value fits one cache line together with the transport's own header.
+//! It names the step exactly, so a receiver notices when a member is in another collective.
 
 use super::payload::Payload;
 use isles_protocol::team::{CollectiveTag, ElementType, ROOTS, SpecialKind, TeamId};
@@ -12,23 +12,23 @@ use std::any::TypeId;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
-/// Longest slice or value that is sent without waiting until it is taken, in bytes.
+/// Longest slice or value that is sent without waiting until it is received, in bytes.
 pub(super) const EAGER_BYTES_MAX: usize = 64 << 10;
 
-/// The number of one step of a collective, on the wire.
+/// Number of the message with a step of a collective.
 pub(crate) const TEAM: HandlerId = HandlerId(5);
 
-/// Kind of a message that is no step of a collective.
+/// Kind of a message that is not a step of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum TeamNotice {
-    /// To the maker of the team: is any handle to it left? See [`super::state::TeamTable`].
+    /// To the maker of the team: asks whether any handle to it is left. See [`super::state::TeamTable`].
     Asked = 28,
-    /// From the maker: none is.
+    /// From the maker: no handle is left.
     Over = 29,
-    /// To all others: the team is of no use any more. What follows says why, in the wire form of an error.
+    /// To all others: the team is broken. The reason follows, in the wire form of an error.
     Broken = 30,
-    /// To all others: in which collective the sender waits, as its tag follows. Sent only when nothing happens any
+    /// To all others: the sender waits in the collective whose tag follows. Sent only when nothing else happens any
     /// more.
     Waits = 31,
 }
@@ -36,14 +36,14 @@ pub(super) enum TeamNotice {
 impl TeamNotice {
     const ALL: [TeamNotice; 4] = [TeamNotice::Asked, TeamNotice::Over, TeamNotice::Broken, TeamNotice::Waits];
 
-    /// The number of the notice beside those of collectives.
+    /// Returns the number of the notice among the kinds of collectives.
     const fn kind(self) -> SpecialKind {
         SpecialKind::new(self as u8)
     }
 }
 
-/// Returns the number of the type `T`: the lowest bits of the compiler's own hash of it, a constant after compilation.
-/// It is the same at all places, because they run one program image.
+/// Returns the number of the type `T`: the lowest bits of the compiler's hash of it, a constant of the program. It is
+/// the same at all places, because they run one program image.
 #[inline]
 pub(super) fn element_of<T: ?Sized>() -> ElementType {
     let mut bits = TypeBits(0);
@@ -51,7 +51,7 @@ pub(super) fn element_of<T: ?Sized>() -> ElementType {
     ElementType::of_hash(bits.0)
 }
 
-/// Returns the type of a value that is sent to be received as one of `T`: text is received as a string.
+/// Returns the number of the type that receives a value sent as `T`: text is received as a string.
 #[inline]
 pub(super) fn element_of_sent<T: ?Sized>() -> ElementType {
     let sent = element_of::<T>();
@@ -102,7 +102,7 @@ pub(super) fn describe(tag: CollectiveTag, element: Option<&str>) -> String {
     }
 }
 
-/// Returns the number of a type, which need not be `'static`: what it borrows makes no difference here.
+/// Returns the id of a type that need not be `'static`: lifetimes make no difference here.
 #[inline]
 fn type_id<T: ?Sized>() -> TypeId {
     trait TypeOf {
@@ -127,7 +127,7 @@ fn type_id<T: ?Sized>() -> TypeId {
     type_of.number()
 }
 
-/// Takes the bits of a [`TypeId`], which are a hash already.
+/// Takes the bits of a [`TypeId`], which already are a hash.
 struct TypeBits(u64);
 
 impl Hasher for TypeBits {
@@ -148,16 +148,16 @@ impl Hasher for TypeBits {
 // A root is the rank of a place.
 const _: () = assert!(isles_runtime::limits::PLACES_MAX as u64 <= ROOTS);
 
-/// The head of a message.
+/// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TeamHeader {
     pub(super) team: TeamId,
     pub(super) tag: CollectiveTag,
-    /// Number of bytes of a transfer of a slice, below 2^[`TeamHeader::LENGTH_BITS`]; else 0.
+    /// Length of a transfer of a slice in bytes, below 2^[`TeamHeader::LENGTH_BITS`]; otherwise 0.
     pub(super) bytes: u64,
 }
 
-/// Bytes of the head.
+/// Length of the header in bytes.
 const HEAD_BYTES: usize = 24;
 
 /// Payloads of slices of at least this many bytes start on a cache line.
@@ -177,22 +177,22 @@ const _: () = {
 };
 
 impl TeamHeader {
-    /// The head of a notice.
+    /// Returns the header of a notice.
     pub(super) fn of_notice(team: TeamId, notice: TeamNotice) -> TeamHeader {
         TeamHeader { team, tag: CollectiveTag::special(notice.kind()), bytes: 0 }
     }
 
-    /// Returns the notice if the message is no step of a collective.
+    /// Returns the notice, or `None` for a step of a collective.
     #[inline]
     pub(super) fn notice(&self) -> Option<TeamNotice> {
         let index = self.tag.kind().checked_sub(TeamNotice::ALL[0] as u64)?;
         TeamNotice::ALL.get(index as usize).copied()
     }
 
-    /// The bits of its length: slices are below one TiB.
+    /// Number of bits of the length: slices are below one TiB.
     const LENGTH_BITS: u32 = 40;
 
-    /// The length and, above it, the type.
+    /// Returns the length and, above it, the type.
     #[inline]
     fn last_word(&self) -> u64 {
         assert!(self.bytes >> Self::LENGTH_BITS == 0, "a slice of {} bytes in a collective", self.bytes);
@@ -204,7 +204,6 @@ impl TeamHeader {
         (word & ((1 << Self::LENGTH_BITS) - 1), ElementType::of_bits(word >> Self::LENGTH_BITS))
     }
 
-    // Written and read in one piece.
     #[inline]
     pub(super) fn encode(&self, writer: &mut Writer<'_>) {
         let words = [self.team.bits(), self.tag.word(), self.last_word()].map(u64::to_le);
@@ -212,7 +211,7 @@ impl TeamHeader {
     }
 
     /// Returns the [`TeamHeader::bytes`] and the payload of `message`, if its header has `team` and `tag` and its
-    /// sender does not wait until it is taken.
+    /// sender does not wait for its receipt.
     #[inline]
     pub(super) fn open(message: &[u8], team: TeamId, tag: CollectiveTag) -> Option<(u64, &[u8])> {
         let (head, payload) = message.split_first_chunk::<HEAD_BYTES>()?;
@@ -231,7 +230,7 @@ impl TeamHeader {
     }
 }
 
-/// Appends a chunk of a slice, in two parts, to its head.
+/// Appends a chunk of a slice, in two parts, to its header.
 #[inline]
 pub(super) fn put_chunk(writer: &mut Writer<'_>, parts: [&[u8]; 2]) {
     if parts[0].len() + parts[1].len() >= LINE_ALIGNED_BYTES_MIN {
@@ -240,14 +239,14 @@ pub(super) fn put_chunk(writer: &mut Writer<'_>, parts: [&[u8]; 2]) {
     parts.into_iter().for_each(|part| writer.put_bytes(part));
 }
 
-/// Bytes of a message of a chunk in two parts, as [`put_chunk`] writes it.
+/// Returns the length of the message of a chunk in two parts, as [`put_chunk`] writes it.
 #[inline]
 pub(super) fn message_bytes(parts: [&[u8]; 2]) -> usize {
     let bytes = parts[0].len() + parts[1].len();
     bytes + if bytes >= LINE_ALIGNED_BYTES_MIN { LINE_BYTES } else { HEAD_BYTES }
 }
 
-/// The chunk that [`put_chunk`] appended to a head, without the padding between them.
+/// Returns the chunk that [`put_chunk`] appended to a header, without the padding between them.
 #[inline]
 pub(super) fn chunk_of(payload: &[u8]) -> &[u8] {
     let padding = LINE_BYTES - HEAD_BYTES;
@@ -261,13 +260,13 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// Keeps what is left of the message.
+    /// Keeps the rest of the message.
     #[inline]
     pub(super) fn take(header: TeamHeader, reader: &mut Reader<'_>) -> Arrival {
         Arrival { header, payload: Payload::take(reader) }
     }
 
-    /// Keeps a copy of a message that came in a queue.
+    /// Keeps a copy of a message that lies in a queue.
     #[inline]
     pub(super) fn copy_of(header: TeamHeader, bytes: &[u8]) -> Arrival {
         Arrival { header, payload: Payload::copy_of(bytes) }
@@ -279,25 +278,25 @@ impl Arrival {
         self.payload.is_block()
     }
 
-    /// Copies it out of the memory of its sender.
+    /// Copies the payload out of the memory of its sender.
     #[cold]
     pub(super) fn copy(&mut self) {
         self.payload.copy();
     }
 
-    /// The chunk that [`put_chunk`] appended; its alignment is that of a cache line if it is long.
+    /// Returns the chunk that [`put_chunk`] appended; a long one is aligned to a cache line.
     #[inline]
     pub(super) fn chunk(&self) -> &[u8] {
         chunk_of(self.payload.bytes())
     }
 
-    /// Returns `true` if the sender waits until it is taken.
+    /// Returns `true` if the sender waits for the receipt.
     #[inline]
     pub(super) fn is_awaited(&self) -> bool {
         is_awaited(self.payload.bytes().len())
     }
 
-    /// Reads the value after the head.
+    /// Reads the value after the header.
     #[inline]
     pub(super) fn decode<T>(
         &self,
@@ -307,12 +306,12 @@ impl Arrival {
     }
 }
 
-/// Returns `true` if the sender of a value or slice of `bytes` bytes waits until it is taken.
+/// Returns `true` if the sender of a value or slice of `bytes` bytes waits for its receipt.
 pub(super) fn is_awaited(bytes: usize) -> bool {
     bytes > EAGER_BYTES_MAX
 }
 
-/// Bytes of the value in a message of `message_bytes` bytes.
+/// Returns the length of the value in a message of `message_bytes` bytes.
 pub(super) fn payload_bytes(message_bytes: usize) -> usize {
     message_bytes.saturating_sub(HEAD_BYTES)
 }

@@ -1,14 +1,14 @@
 //! Teams: ordered sets of places that do collectives.
 //!
-//! The handle, and how teams are made. Who the members are, the order of collectives, and who sends what to whom are
-//! pure, in `isles_protocol::team`. The rest is cut by what changes for which reason: [`algorithms`] says which
-//! algorithm is used and every bound, [`header`] the messages, [`state`] and [`pending`] what has arrived at a place,
-//! [`service`] what a place is asked about all of its teams, [`ongoing`] one collective under way; [`barrier`],
-//! [`values`], [`slices`] and [`rows`] are the collectives themselves.
+//! Here are the handle, and how teams are made. The members, the order of collectives, and the schedules of messages
+//! are pure, in `isles_protocol::team`. [`algorithms`] has the choice of algorithms and every bound, [`header`] the
+//! messages, [`state`] and [`pending`] what has arrived at a place, [`service`] the teams of a place as one of its
+//! services, [`ongoing`] one collective in progress; [`barrier`], [`values`], [`slices`] and [`rows`] are the
+//! collectives.
 //!
-//! A team costs no message to make: its handle carries the list of its members (that of all places has none).
-//! Invariants: all members do the same collectives in the same order, so that all counts agree without being sent; a
-//! team that one of them cannot go on with is of no use to any.
+//! A team costs no message to make: its handle carries the list of its members (none for the team of all places).
+//! Invariants: all members call the same collectives in the same order, so that all counts agree without being sent; a
+//! team that failed at one member fails at all.
 
 mod algorithms;
 mod barrier;
@@ -41,11 +41,11 @@ use state::{TeamState, TeamTable};
 use std::fmt;
 use std::rc::Rc;
 
-/// An ordered set of places that do collectives; a handle that can be sent to any place.
+/// An ordered set of places that call collectives. The handle can be sent to any place.
 ///
 /// The position of a member is its *rank*. Every member calls the same collectives in the same order, one after the
-/// other: several tasks of a place may call them in turn, not at once; that is the one rule. The values and operators
-/// are those of each member: operators run where they are called and may use whatever is there.
+/// other: several tasks of a place may call them in turn, not at once; that is the one rule. Values and operators are
+/// those of each member: an operator runs where it is called and may use whatever is there.
 ///
 /// ```ignore
 /// let team = Team::world();
@@ -63,8 +63,9 @@ use std::rc::Rc;
 /// Collectives on single values take any type that serde can carry; those whose name ends with `slice` or `v`
 /// take slices of plain elements (`bytemuck`), which are copied as memory.
 ///
-/// **Reductions repeat.** Every reduction of a team folds by one tree, which depends on its size only: floating-point
-/// results have the same bits at every run with as many members, whatever arrives first, and at every member.
+/// **Reductions repeat.** A reduction folds along a tree that depends only on the team's size: floating-point results
+/// have the same bits in every run with the same number of members, in whatever order messages arrive, and at every
+/// member.
 ///
 /// **Order.** A member can be ahead of another by a bounded number of collectives; long transfers wait until
 /// they are taken. So a broadcast, say, may or may not be over at its root when others have not begun it;

@@ -1,9 +1,9 @@
-//! One collective under way at one member: its steps out and in.
+//! One collective in progress at one member: the steps that it sends and receives.
 //!
-//! A turn knows the place of its collective in the sequence of the team and stamps it on each step. It is also the
-//! guard of the team's order: a turn that is dropped before its end (an error, a panic of an operator, a
-//! cancelled task) tells the other members, whose waits then end with an error. What is sent to whom is the
-//! business of the callers.
+//! An [`OngoingCollective`] knows its position in the team's sequence of collectives and stamps it on each step. It
+//! also guards the team's order: one that is dropped before its end (an error, a panic of an operator, a cancelled
+//! task) notifies the other members, whose waits then end with an error. Its callers decide what is sent to which
+//! member.
 
 use super::algorithms::{
     BarrierAlgorithm, CHUNKS_IN_FLIGHT, YIELD_EVERY, barrier_algorithm, leaders_barrier_algorithm,
@@ -27,28 +27,29 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The steps of an inner barrier start with this number; those of chunks are counted modulo it, and ranks are below.
+/// Number of the first step of an inner barrier; steps of chunks are counted modulo it, and ranks are below it.
 const FIRST_SYNC_STEP: usize = 0x1_0000;
 
-/// The steps that say that something long was taken start with this number; the others stay below.
+/// Number of the first step that acknowledges something long; all other steps are below it.
 const TAKEN: usize = 0x2_0000;
 
 const _: () = assert!((PLACES_MAX as usize) < FIRST_SYNC_STEP && TAKEN + FIRST_SYNC_STEP <= STEPS);
 
-/// See the file header. One word, because it is handed on a lot; what belongs to it is in the seat.
+/// A collective in progress; see the file header. One word, because it is passed often; its state is in [`TeamState`].
 pub(super) struct OngoingCollective<'t> {
     state: &'t TeamState,
 }
 
 impl Team {
-    /// Begins a collective that carries nothing of the program's.
+    /// Begins a collective without a value of the program.
     #[inline]
     pub(super) fn begin(&self, kind: CollectiveKind) -> BeginCollective<'_> {
         BeginCollective {
             state: &self.state,
             kind,
             root: 0,
-            element: (ElementType::NONE, || ""),
+            element: ElementType::NONE,
+            element_name: || "",
             pause: None,
         }
     }
@@ -62,20 +63,21 @@ impl Team {
     /// Begins a collective with a root, on values or elements of type `T`.
     #[inline]
     pub(super) fn begin_at<T>(&self, kind: CollectiveKind, root: usize) -> BeginCollective<'_> {
-        let element = (element_of::<T>(), std::any::type_name::<T> as ElementName);
-        BeginCollective { state: &self.state, kind, root, element, pause: None }
+        let (element, element_name) = (element_of::<T>(), std::any::type_name::<T>);
+        BeginCollective { state: &self.state, kind, root, element, element_name, pause: None }
     }
 }
 
-/// The beginning of a collective.
+/// The start of a collective.
 ///
-/// Now and then it lets other tasks of the place have their turn, and, if the members could have drifted apart, waits
-/// for all of them. Mostly it is over at once: it is written out, because the short collectives are hardly longer.
+/// Now and then it yields to other tasks of the place and, if the members may have drifted apart, waits for all of
+/// them. Usually it ends at once; it is written by hand, because a short collective takes hardly longer than it.
 pub(super) struct BeginCollective<'t> {
     state: &'t TeamState,
     kind: CollectiveKind,
     root: usize,
-    element: (ElementType, ElementName),
+    element: ElementType,
+    element_name: ElementName,
     pause: Option<Pause<'t>>,
 }
 
@@ -89,7 +91,8 @@ impl<'t> Future for BeginCollective<'t> {
         if let Some(pause) = &mut self.pause {
             return pause.as_mut().poll(context);
         }
-        let ongoing = match OngoingCollective::begin(self.state, self.kind, self.root, self.element) {
+        let BeginCollective { state, kind, root, element, element_name, .. } = *self;
+        let ongoing = match OngoingCollective::begin(state, kind, root, element, element_name) {
             Ok(ongoing) => ongoing,
             Err(error) => return self.pause.insert(refuse(error)).as_mut().poll(context),
         };
@@ -104,7 +107,7 @@ impl<'t> Future for BeginCollective<'t> {
     }
 }
 
-/// Ends a collective that could not begin. A member may try again and again, so it gives way now and then.
+/// Fails a collective that could not begin. A member may retry for ever, so this yields now and then.
 #[cold]
 fn refuse<'t>(error: Error) -> Pause<'t> {
     coop::spend_budget(coop::OPERATION);
@@ -118,7 +121,7 @@ fn refuse<'t>(error: Error) -> Pause<'t> {
 pub(super) struct ReceiveNext<'a, 't> {
     ongoing: &'a OngoingCollective<'t>,
     source: PlaceId,
-    /// Tag to which its messages belong.
+    /// Tag of the awaited message.
     tag: CollectiveTag,
 }
 
@@ -142,7 +145,8 @@ impl<'t> OngoingCollective<'t> {
         state: &'t TeamState,
         kind: CollectiveKind,
         root: usize,
-        element: (ElementType, ElementName),
+        element: ElementType,
+        element_name: ElementName,
     ) -> Result<OngoingCollective<'t>> {
         state.check_membership()?;
         if let Some(error) = state.broken() {
@@ -154,7 +158,7 @@ impl<'t> OngoingCollective<'t> {
         let ongoing = OngoingCollective { state };
         Local::with(|local| {
             state.span.set(local.span(kind.name(), None, || None));
-            state.advance(local, kind, root, element)
+            state.advance(local, kind, root, element, element_name)
         })?;
         if root < ongoing.size() { Ok(ongoing) } else { Err(ongoing.without_root(root)) }
     }
@@ -164,26 +168,26 @@ impl<'t> OngoingCollective<'t> {
         self.misused(format_args!("root {root} of a team of {}", self.size()))
     }
 
-    /// Ends the collective with an error, which the other members are told.
+    /// Ends the collective with an error, of which the other members are notified.
     #[cold]
     pub(super) fn fail(&self, error: Error) -> Error {
         give_up(self.state, &format!(": {error}"));
         error
     }
 
-    /// The error of a call that cannot be; the other members are told.
+    /// Returns the error of an invalid call, of which the other members are notified.
     #[cold]
     pub(super) fn misused(&self, text: impl std::fmt::Display) -> Error {
         self.fail(misused(text))
     }
 
-    /// Counts the collectives that do not wait for all; whether it is time to wait for all.
+    /// Counts the collectives that do not wait for all members; returns whether it is time to wait for them.
     #[inline]
     fn needs_synchronization(&self, kind: CollectiveKind) -> bool {
         self.state.order.needs_synchronization(kind)
     }
 
-    /// The rank of this member.
+    /// Returns the rank of this member.
     #[inline]
     pub(super) fn rank(&self) -> usize {
         self.state.rank().expect("a turn is begun by a member")
@@ -195,13 +199,13 @@ impl<'t> OngoingCollective<'t> {
         self.state.members().len()
     }
 
-    /// Returns the hosts of the members, if some of them are together and some apart.
+    /// Returns the hosts of the members, if some of them share a host and others do not.
     #[inline]
     pub(super) fn hosts(&self) -> Option<&'t TeamHosts> {
         self.state.hosts()
     }
 
-    /// Lets the other tasks of the place have their turn, or waits for the other members, before it goes on.
+    /// Yields to the other tasks of the place, or waits for the other members, before the collective goes on.
     #[cold]
     fn pause(self, is_long: bool, needs_synchronization: bool) -> Pause<'t> {
         Box::pin(async move {
@@ -215,14 +219,14 @@ impl<'t> OngoingCollective<'t> {
         })
     }
 
-    /// Ends the collective in order, once all that this member has sent is on its way.
+    /// Ends the collective successfully, once everything that this member sent has left.
     #[inline]
     pub(super) async fn complete<R>(self, result: R) -> Result<R> {
         coop::wait_until_sent().await;
         self.end(result)
     }
 
-    /// Ends the collective in order; nothing waits for room.
+    /// Ends the collective successfully; no message waits for room.
     #[inline]
     pub(super) fn end<R>(self, result: R) -> Result<R> {
         self.state.busy.set(false);
@@ -231,7 +235,7 @@ impl<'t> OngoingCollective<'t> {
         Ok(result)
     }
 
-    /// Sends one message to member `to`; returns how many bytes follow its head.
+    /// Sends one message to member `to`; returns the length of its payload.
     #[inline]
     fn send(
         &self,
@@ -243,7 +247,7 @@ impl<'t> OngoingCollective<'t> {
         self.post(to, self.header(step, bytes as u64), ROOM_GUESS, encode)
     }
 
-    /// The head of a message of `step`; `bytes` of a transfer of a slice in all, else 0.
+    /// Returns the header of a message of `step`; `bytes` is the length of a whole slice, otherwise 0.
     #[inline]
     fn header(&self, step: usize, bytes: u64) -> TeamHeader {
         TeamHeader { team: self.state.id, tag: self.state.order.tag().step(step), bytes }
@@ -273,24 +277,24 @@ impl<'t> OngoingCollective<'t> {
     #[cold]
     fn unsent(&self, error: Error) -> Error {
         if matches!(error.kind(), ErrorKind::DeadPlace(_)) {
-            // The others hear of it themselves.
+            // The others learn of it by themselves.
             self.state.mark_broken(error.clone());
             return error;
         }
         self.fail(error)
     }
 
-    /// Looks for the next message of member `from` for a while; if it belongs to `step` and is small, shows it to
-    /// `read` in the queue itself and takes it. See [`TeamState::spin_read`].
+    /// Polls a while for the next message of member `from`; if it belongs to `step` and is small, shows it to `read` in
+    /// the queue itself and takes it. See [`TeamState::spin_read`].
     ///
-    /// If not, it has to be waited for with [`OngoingCollective::take`].
+    /// If this returns `false`, wait with [`OngoingCollective::take`].
     #[inline]
     pub(super) fn spin_read(&self, from: usize, step: usize, read: impl FnOnce(u64, &[u8])) -> bool {
         let (source, tag) = (self.state.members().member(from), self.state.order.tag().step(step));
         Local::with(|local| self.state.spin_read(local, source, tag, read))
     }
 
-    /// Takes the next message of member `from`, which has to belong to `step`, when it is there.
+    /// Waits for the next message of member `from`, which must belong to `step`, and takes it.
     #[inline]
     pub(super) fn take(&self, from: usize, step: usize) -> ReceiveNext<'_, 't> {
         ReceiveNext {
@@ -308,13 +312,13 @@ impl<'t> OngoingCollective<'t> {
         })
     }
 
-    /// Sends an empty step.
+    /// Sends a step without payload.
     #[inline]
     pub(super) fn signal(&self, to: usize, step: usize) -> Result<()> {
         self.send(to, step, 0, |_| Ok(())).map(drop)
     }
 
-    /// Waits for an empty step.
+    /// Waits for a step without payload.
     #[inline]
     async fn await_signal(&self, from: usize, step: usize) -> Result<()> {
         match self.spin_read(from, step, |_, _| ()) {
@@ -330,7 +334,7 @@ impl<'t> OngoingCollective<'t> {
         if size > 2
             && let Some(hosts) = self.hosts()
         {
-            // In a box, so that a meeting on one host is no larger for it.
+            // Boxed, so that the future of a barrier on one host is no larger for it.
             return Box::pin(self.synchronize_hierarchically(hosts, first)).await;
         }
         match barrier_algorithm(size) {
@@ -353,7 +357,7 @@ impl<'t> OngoingCollective<'t> {
                 }
             }
             BarrierAlgorithm::Tree => {
-                // In a box, so that a meeting of few is no larger for it.
+                // Boxed, so that the future of a barrier of few members is no larger for it.
                 Box::pin(self.synchronize_in_tree(Tree::new(Shape::Binomial, rank, 0, size), first)).await?;
             }
         }
@@ -393,7 +397,7 @@ impl<'t> OngoingCollective<'t> {
         others.iter().try_for_each(|other| self.signal(*other, first))
     }
 
-    /// Waits until all members have arrived here, and learns of it, along `tree`.
+    /// Waits until all members have arrived here, along `tree`.
     #[cold]
     async fn synchronize_in_tree(&self, tree: Tree, step: usize) -> Result<()> {
         for child in tree.children() {
@@ -406,7 +410,7 @@ impl<'t> OngoingCollective<'t> {
         tree.children().try_for_each(|child| self.signal(child, step))
     }
 
-    /// Sends whatever `encode` writes; returns whether it is long, so that its receiver says when it was taken.
+    /// Sends what `encode` writes; returns whether it is long, so that its receiver acknowledges it.
     #[inline]
     fn send_with(
         &self,
@@ -417,7 +421,7 @@ impl<'t> OngoingCollective<'t> {
         self.send(to, step, 0, encode).map(header::is_awaited)
     }
 
-    /// Sends a value and, if it is long, waits until it was taken.
+    /// Sends a value and, if it is long, waits until it is received.
     #[inline]
     pub(super) async fn send_value<T: Serialize>(&self, to: usize, step: usize, value: &T) -> Result<()> {
         if self.send_with(to, step, |writer| writer.put_value(value))? {
@@ -426,13 +430,13 @@ impl<'t> OngoingCollective<'t> {
         Ok(())
     }
 
-    /// Takes a value that was given.
+    /// Receives a value.
     #[inline]
     pub(super) async fn receive<T: DeserializeOwned>(&self, from: usize, step: usize) -> Result<T> {
         self.receive_with(from, step, |reader| reader.take_value()).await
     }
 
-    /// Takes what was sent with [`OngoingCollective::send_with`].
+    /// Receives what was sent with [`OngoingCollective::send_with`].
     #[inline]
     async fn receive_with<T>(
         &self,
@@ -450,15 +454,15 @@ impl<'t> OngoingCollective<'t> {
         let arrival = self.take(from, step).await?;
         let value = arrival.decode(read).map_err(|error| self.fail(error))?;
         if arrival.is_awaited() {
-            // Its memory goes back before its sender is told to go on.
+            // Its memory goes back before its sender goes on.
             drop(arrival);
             self.signal(from, TAKEN + step)?;
         }
         Ok(value)
     }
 
-    /// Sends what `encode` writes to one member and takes what another one sends in the same step, which
-    /// `read` reads; if what it sent is long, waits until it was taken.
+    /// Sends what `encode` writes to one member, and receives from another in the same step with `read`; if the sent
+    /// message is long, waits until it is received.
     #[inline]
     pub(super) async fn swap<T>(
         &self,
@@ -476,7 +480,7 @@ impl<'t> OngoingCollective<'t> {
         Ok(value)
     }
 
-    /// Sends a chunk of a slice of `bytes` bytes in all; nobody says when it was taken.
+    /// Sends a chunk of a slice of `bytes` bytes in all; the receiver does not acknowledge it.
     #[inline]
     pub(super) fn send_chunk(&self, to: usize, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
         self.send_parts(to, index, bytes, [chunk, &[]])
@@ -498,7 +502,7 @@ impl<'t> OngoingCollective<'t> {
         .map(drop)
     }
 
-    /// Takes a chunk of a slice; the number of bytes in all is in its header.
+    /// Receives a chunk of a slice; its header has the length of the whole slice.
     #[inline]
     pub(super) async fn take_chunk(&self, from: usize, index: usize) -> Result<Arrival> {
         let (step, mut arrival) = (index % FIRST_SYNC_STEP, None);
@@ -511,8 +515,8 @@ impl<'t> OngoingCollective<'t> {
         }
     }
 
-    /// Sends chunk `index` of a slice of `bytes` bytes in all; if that is long, when there is room for one
-    /// more under way.
+    /// Sends chunk `index` of a slice of `bytes` bytes in all; if the slice is long, waits until one more chunk may be
+    /// in flight.
     #[inline]
     pub(super) async fn push(&self, to: usize, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
         if has_to_wait(index, bytes) {
@@ -521,7 +525,7 @@ impl<'t> OngoingCollective<'t> {
         self.send_chunk(to, index, bytes, chunk)
     }
 
-    /// As [`OngoingCollective::push`] to each of these members; all at once where the machine can do that.
+    /// As [`OngoingCollective::push`], to each of these members; by multicast where the machine offers it.
     #[inline]
     pub(super) async fn push_to_all(
         &self,
@@ -559,7 +563,7 @@ impl<'t> OngoingCollective<'t> {
         sent.map_err(|unsent| self.unsent(unsent.into()))
     }
 
-    /// Waits until `to` has taken the last of the chunks that were pushed, if the slice of `bytes` bytes is long.
+    /// Waits until `to` has taken the last of the pushed chunks, if the slice of `bytes` bytes is long.
     #[inline]
     pub(super) async fn settle(&self, to: usize, bytes: usize, chunks: Chunks) -> Result<()> {
         if header::is_awaited(bytes) {
@@ -570,7 +574,7 @@ impl<'t> OngoingCollective<'t> {
         Ok(())
     }
 
-    /// Takes chunk `index`, which is of `len` bytes, of a slice of `bytes` bytes in all.
+    /// Receives chunk `index`, of `len` bytes, of a slice of `bytes` bytes in all.
     #[inline]
     pub(super) async fn pull(&self, from: usize, index: usize, bytes: usize, len: usize) -> Result<Arrival> {
         let arrival = self.take_chunk(from, index).await?;
@@ -578,8 +582,8 @@ impl<'t> OngoingCollective<'t> {
         Ok(arrival)
     }
 
-    /// Takes chunk `index` of a slice of `bytes` bytes in all into `own`; straight out of the queue if it comes soon
-    /// and is short enough for it.
+    /// Receives chunk `index` of a slice of `bytes` bytes in all into `own`; straight from the queue if it comes soon
+    /// and is short enough.
     #[inline]
     pub(super) async fn pull_into(
         &self,
@@ -605,22 +609,22 @@ impl<'t> OngoingCollective<'t> {
         self.release_chunk(from, arrival, bytes)
     }
 
-    /// Says that a chunk that was pulled is no longer needed; it is of a slice of `bytes` bytes.
+    /// Acknowledges a pulled chunk that is no longer needed, of a slice of `bytes` bytes.
     #[inline]
     pub(super) fn release_chunk(&self, from: usize, arrival: Arrival, bytes: usize) -> Result<()> {
-        // Its memory goes back before its sender is told to go on.
+        // Its memory goes back before its sender goes on.
         drop(arrival);
         if header::is_awaited(bytes) { self.signal(from, TAKEN) } else { Ok(()) }
     }
 
-    /// Checks that the slice of another member is of `bytes` bytes, and this chunk of it of `len`.
+    /// Checks that the slice of another member has `bytes` bytes, and this chunk of it `len`.
     #[inline]
     pub(super) fn check_bytes(&self, from: usize, arrival: &Arrival, bytes: usize, len: usize) -> Result<()> {
         let fits = arrival.header.bytes == bytes as u64 && arrival.chunk().len() == len;
         if fits { Ok(()) } else { Err(self.odd_length(from, arrival, bytes)) }
     }
 
-    /// The error of a slice that is not as long as it should be; the other members are told.
+    /// Returns the error of a slice of the wrong length, of which the other members are notified.
     #[cold]
     pub(super) fn odd_length(&self, from: usize, arrival: &Arrival, bytes: usize) -> Error {
         Local::with(|local| {
@@ -637,7 +641,7 @@ impl<'t> OngoingCollective<'t> {
 }
 
 impl Drop for OngoingCollective<'_> {
-    /// Gives the collective up: [`OngoingCollective::complete`] does not come here.
+    /// Gives up the collective; [`OngoingCollective::complete`] and [`OngoingCollective::end`] prevent it.
     #[cold]
     fn drop(&mut self) {
         self.state.busy.set(false);
@@ -647,17 +651,17 @@ impl Drop for OngoingCollective<'_> {
     }
 }
 
-/// Tells the team that this member gives its collective up, and why, unless it is broken already.
+/// Notifies the team that this member gives up its collective, and why, unless the team is broken already.
 #[cold]
 pub(super) fn give_up(state: &TeamState, why: &str) {
-    // Outside of the place there is nobody left to tell.
+    // Outside of a place there is no member left to notify.
     state.attachment.try_with(|local| {
         let text = format!("{} gave up {} of the team{why}", local.here(), state.description());
         state.break_team(local, Error::new(ErrorKind::Cancelled, text));
     });
 }
 
-/// The error of a second task of a place in a team, which ends the collective of the first one, too.
+/// Returns the error of a second task of a place in a team, which also ends the collective of the first.
 #[cold]
 fn second_task_error(state: &TeamState) -> Error {
     Local::with(|local| {
@@ -676,7 +680,7 @@ fn has_to_wait(index: usize, bytes: usize) -> bool {
     index >= CHUNKS_IN_FLIGHT && header::is_awaited(bytes)
 }
 
-/// A call that cannot be.
+/// Returns the error of an invalid call.
 pub(super) fn misused(text: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Misused, text.to_string())
 }

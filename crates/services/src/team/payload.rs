@@ -1,29 +1,29 @@
 //! Payload of an arrived message, until it is taken.
 //!
-//! Its own file because collectives and messages between two members keep it alike. Invariant: what lies in the memory
-//! of its sender says so, and can be copied.
+//! Collectives and messages between two members share it. Invariant: a payload in the memory of its sender is known as
+//! such, and can be copied.
 
 use isles_runtime::Error;
 use isles_runtime::wire::{DecodeError, Reader};
 use isles_transport::BlockMemory;
 use std::rc::Rc;
 
-/// Words of the longest payload that is kept without an allocation.
+/// Longest payload that is kept without an allocation, in words.
 const SHORT_WORDS: usize = 4;
 
 /// Payload of an arrived message, until it is taken.
 pub(super) enum Payload {
-    /// As many bytes as the number says, in words: those of the messages of short collectives are moved from
-    /// register to register.
+    /// A payload of this number of bytes, in words: that of a short collective's message moves from register to
+    /// register.
     Short([u64; SHORT_WORDS], usize),
-    /// More, that came in a queue.
+    /// A longer payload that came in a queue.
     Long(Box<[u8]>),
-    /// Payload that arrived as a block; it starts at the byte of the number.
+    /// A payload that came as a block, and the byte at which it starts.
     Block(Rc<dyn BlockMemory>, usize),
 }
 
 impl Payload {
-    /// Keeps what is left of a message.
+    /// Keeps the rest of a message.
     #[inline]
     pub(super) fn take(reader: &mut Reader<'_>) -> Payload {
         match reader.block() {
@@ -32,7 +32,7 @@ impl Payload {
         }
     }
 
-    /// Keeps a copy of what came in a queue.
+    /// Keeps a copy of a message that lies in a queue.
     #[inline]
     pub(super) fn copy_of(bytes: &[u8]) -> Payload {
         match bytes.len() {
@@ -50,13 +50,13 @@ impl Payload {
         }
     }
 
-    /// Returns `true` if it lies in the memory of its sender.
+    /// Returns `true` if the payload lies in the memory of its sender.
     #[inline]
     pub(super) fn is_block(&self) -> bool {
         matches!(self, Payload::Block(..))
     }
 
-    /// Copies it out of the memory of its sender.
+    /// Copies the payload out of the memory of its sender.
     #[cold]
     pub(super) fn copy(&mut self) {
         if let Payload::Block(block, start) = self {
@@ -64,7 +64,7 @@ impl Payload {
         }
     }
 
-    /// The bytes after the head.
+    /// Returns the bytes after the header.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
@@ -74,7 +74,7 @@ impl Payload {
         }
     }
 
-    /// Reads the value after the head.
+    /// Reads the value after the header.
     #[inline]
     pub(super) fn decode<T>(
         &self,
@@ -92,7 +92,7 @@ impl Payload {
     }
 }
 
-/// Reads a value that is all there is.
+/// Reads a value that fills the whole payload.
 #[inline]
 pub(super) fn decode<T>(
     mut reader: Reader<'_>,

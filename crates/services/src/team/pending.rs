@@ -1,21 +1,21 @@
 //! Messages that have arrived for a team and are not yet taken, by sender.
 //!
-//! Its own file because it is kept in one of two ways: of a run of few places by their numbers; of one of thousands,
-//! of which each hears of a few only, by a hash of them. The queue of a sender, once there is one, stays for its
-//! memory. It knows no collectives.
-//! Invariant: `blocks` is how many of all these messages lie in the memory of their sender.
+//! They are kept in one of two ways: in a run of few places, in a table of all places; in a run of thousands, each of
+//! which receives from only a few, in a hash table. The queue of a sender is kept for its memory once it exists. The
+//! file knows no collectives. Invariant: `blocks` is the number of all these messages that lie in the memory of their
+//! sender.
 
 use super::header::Arrival;
 use isles_protocol::PlaceId;
 use isles_runtime::service::NumberHasherBuilder;
 use std::collections::{HashMap, VecDeque};
 
-/// Most places of a run in which each seat has a queue for each of them.
+/// Largest number of places in a run for which each team has a queue for each place.
 const FEW: u32 = 256;
 
 type Queue = VecDeque<Arrival>;
 
-/// The messages that lie at a seat.
+/// The messages of a team that are pending at a place.
 pub(super) struct PendingMessages {
     queues: Queues,
     blocks: usize,
@@ -56,7 +56,7 @@ impl PendingMessages {
         PendingMessages { queues, blocks: 0 }
     }
 
-    /// Puts a message of `source` behind those that lie here.
+    /// Appends a message of `source`.
     #[inline]
     pub(super) fn put(&mut self, source: PlaceId, arrival: Arrival) {
         self.blocks += usize::from(arrival.is_block());
@@ -72,7 +72,7 @@ impl PendingMessages {
         self.queues.of(source).is_some_and(|queue| !queue.is_empty())
     }
 
-    /// Takes the oldest one of `source`.
+    /// Takes the oldest message of `source`.
     #[inline]
     pub(super) fn pop(&mut self, source: PlaceId) -> Option<Arrival> {
         let arrival = self.queues.of_mut(source)?.pop_front()?;
@@ -80,7 +80,7 @@ impl PendingMessages {
         Some(arrival)
     }
 
-    /// Copies those that lie in the memory of their sender.
+    /// Copies the messages that lie in the memory of their sender.
     #[inline]
     pub(super) fn copy_blocks(&mut self) {
         if std::mem::take(&mut self.blocks) > 0 {
@@ -91,7 +91,7 @@ impl PendingMessages {
         }
     }
 
-    /// Forgets all of them; returns what they were, to be dropped when nothing is borrowed.
+    /// Removes all messages; returns them, to be dropped when nothing is borrowed.
     pub(super) fn clear(&mut self) -> impl Sized + use<> {
         self.blocks = 0;
         match &mut self.queues {
@@ -100,7 +100,7 @@ impl PendingMessages {
         }
     }
 
-    /// The oldest one of each sender, in the order of the places.
+    /// Returns the oldest message of each sender, in the order of the places.
     pub(super) fn oldest_by_sender(&self) -> Vec<(PlaceId, &Arrival)> {
         let mut fronts: Vec<(PlaceId, &Arrival)> = match &self.queues {
             Queues::All(queues) => {

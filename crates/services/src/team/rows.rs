@@ -1,8 +1,8 @@
-//! Collectives that deal slices of plain elements out, or put them together: gather, scatter, all-gather, all-to-all.
+//! Collectives that scatter or gather slices of plain elements: gather, scatter, all-gather, all-to-all.
 //!
-//! The elements of one member are a *row*. The forms without `v` are for rows of the same length at all members, and
-//! return one vector; those with `v`, after MPI's, are for rows of any length, and return one vector a row. Each
-//! message says how long its row is.
+//! The elements of one member are a *row*. The forms without `v` take rows of the same length at all members, and
+//! return one vector; those with `v`, after MPI's, take rows of any length, and return one vector for each row. Each
+//! message carries the length of its row.
 
 use super::Team;
 use super::algorithms::{BRUCK_BYTES_MAX, chunk_len};
@@ -17,7 +17,7 @@ use isles_runtime::capture::Element;
 use std::ops::Range;
 
 impl Team {
-    /// Puts the slices of all members together, by rank, at member `root`; the others get `None`.
+    /// Gathers the slices of all members, by rank, at member `root`; the others get `None`.
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length (see [`Team::gatherv`]).
@@ -28,10 +28,10 @@ impl Team {
         Ok(all)
     }
 
-    /// As [`Team::gather_slice`], into memory that the root has; what others pass as `into` is not looked at.
+    /// As [`Team::gather_slice`], into memory of the root; `into` is ignored at other members.
     ///
     /// # Errors
-    /// As [`Team::gather_slice`]; the root passed `None`, or memory that is not as long as all slices together.
+    /// As [`Team::gather_slice`]; the root passed `None`, or memory of another length than all slices together.
     pub async fn gather_slice_into<T: Element>(
         &self,
         root: usize,
@@ -56,7 +56,7 @@ impl Team {
         ongoing.complete(()).await
     }
 
-    /// Collects the slices of all members, by rank and of any lengths, at member `root`; the others get `None`.
+    /// Gathers the slices of all members, of any lengths, by rank, at member `root`; the others get `None`.
     ///
     /// # Errors
     /// As [`Team`] says.
@@ -79,10 +79,10 @@ impl Team {
         ongoing.complete(Some(all)).await
     }
 
-    /// Deals the slice of member `root` out in equal parts, by rank. What others pass is not looked at.
+    /// Scatters the slice of member `root` in equal parts, by rank. The argument of other members is ignored.
     ///
     /// # Errors
-    /// As [`Team`] says; the root passed `None`, or a length that is no multiple of the size.
+    /// As [`Team`] says; the root passed `None`, or a length that is not a multiple of the team's size.
     pub async fn scatter_slice<T: Element>(&self, root: usize, slice: Option<&[T]>) -> Result<Vec<T>> {
         let ongoing = self.begin_at::<T>(CollectiveKind::ScatterSlice, root).await?;
         let part = if ongoing.rank() == root {
@@ -96,7 +96,7 @@ impl Team {
         ongoing.complete(part).await
     }
 
-    /// As [`Team::scatter_slice`], into memory that every member has, which is as long as one part.
+    /// As [`Team::scatter_slice`], into memory of each member, which has the length of one part.
     ///
     /// # Errors
     /// As [`Team::scatter_slice`]; `into` has another length.
@@ -119,7 +119,7 @@ impl Team {
         ongoing.complete(()).await
     }
 
-    /// Deals the rows of member `root` out, one for each member. What others pass is not looked at.
+    /// Scatters the rows of member `root`, one to each member. The argument of other members is ignored.
     ///
     /// # Errors
     /// As [`Team`] says; the root passed `None`, or not one row for each member.
@@ -136,7 +136,7 @@ impl Team {
         ongoing.complete(part).await
     }
 
-    /// Puts the slices of all members together, by rank, at every member.
+    /// Gathers the slices of all members, by rank, at every member.
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length (see [`Team::all_gatherv`]).
@@ -146,10 +146,10 @@ impl Team {
         Ok(all)
     }
 
-    /// As [`Team::all_gather_slice`], into memory that every member has.
+    /// As [`Team::all_gather_slice`], into memory of each member.
     ///
     /// # Errors
-    /// As [`Team::all_gather_slice`]; `into` is not as long as all slices together.
+    /// As [`Team::all_gather_slice`]; `into` has another length than all slices together.
     pub async fn all_gather_slice_into<T: Element>(&self, slice: &[T], into: &mut [T]) -> Result<()> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllGatherSlice).await?;
         let rows = Rows::equal(ongoing.size(), slice.len());
@@ -159,7 +159,7 @@ impl Team {
         ongoing.complete(()).await
     }
 
-    /// Collects the slices of all members, by rank and of any lengths, at every member.
+    /// Gathers the slices of all members, of any lengths, by rank, at every member.
     ///
     /// # Errors
     /// As [`Team`] says.
@@ -173,20 +173,20 @@ impl Team {
         ongoing.complete((0..rows.ends.len()).map(|rank| all[rows.range(rank)].to_vec()).collect()).await
     }
 
-    /// Gives member `i` part `i` of the slice of every member, by rank; all parts are of the same length.
+    /// Sends part `i` of each member's slice to member `i`, which gets them by rank; all parts have the same length.
     ///
     /// # Errors
-    /// As [`Team`] says; a length that is no multiple of the size, or that differs between members.
+    /// As [`Team`] says; a length is not a multiple of the team's size, or differs between members.
     pub async fn all_to_all_slice<T: Element>(&self, slice: &[T]) -> Result<Vec<T>> {
         let mut all = bytemuck::zeroed_vec::<T>(slice.len());
         self.all_to_all_slice_into(slice, &mut all).await?;
         Ok(all)
     }
 
-    /// As [`Team::all_to_all_slice`], into memory that every member has.
+    /// As [`Team::all_to_all_slice`], into memory of each member.
     ///
     /// # Errors
-    /// As [`Team::all_to_all_slice`]; `into` is not as long as `slice`.
+    /// As [`Team::all_to_all_slice`]; `into` and `slice` differ in length.
     pub async fn all_to_all_slice_into<T: Element>(&self, slice: &[T], into: &mut [T]) -> Result<()> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllToAllSlice).await?;
         let rows = equal_rows(&ongoing, slice)?;
@@ -204,22 +204,22 @@ impl Team {
         ongoing.complete(()).await
     }
 
-    /// Gives member `i` row `i` of every member, by rank; rows are of any lengths.
+    /// Sends row `i` of each member to member `i`, which gets them by rank; rows have any lengths.
     ///
     /// # Errors
-    /// As [`Team`] says; not one row for each member.
+    /// As [`Team`] says; there is not one row for each member.
     pub async fn all_to_allv<T: Element>(&self, rows: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
         let mut all: Vec<Vec<T>> = vec![Vec::new(); self.size()];
         self.all_to_allv_with(rows, |from, piece| all[from].extend_from_slice(piece)).await?;
         Ok(all)
     }
 
-    /// As [`Team::all_to_allv`], where `take` gets what comes piece by piece, with the member whose it is, where it
-    /// lies: for who puts it elsewhere at once. The pieces of a row come in its order, those of one after the other
-    /// member's.
+    /// As [`Team::all_to_allv`], but passes the received elements to `take` piece by piece, with the rank of their
+    /// sender, in the memory in which they arrived: for callers that store them elsewhere. The pieces of a row come in
+    /// order, one member's row after another's.
     ///
     /// # Errors
-    /// As for [`Team::all_to_allv`]; then some pieces have been taken.
+    /// As for [`Team::all_to_allv`]; `take` may have got some pieces by then.
     pub async fn all_to_allv_with<T: Element>(
         &self,
         rows: &[Vec<T>],
@@ -240,7 +240,7 @@ impl Team {
 struct Rows {
     /// End of each row.
     ends: Vec<usize>,
-    /// True if all members know them beforehand.
+    /// True if all members know them in advance.
     are_equal: bool,
 }
 
@@ -249,7 +249,7 @@ impl Rows {
         Rows { ends: (1..=size).map(|count| count * len).collect(), are_equal: true }
     }
 
-    /// Cuts `len` elements into as many rows of one length as there are members; the last ones are shorter, or empty.
+    /// Cuts `len` elements into one row for each member, all of one length; the last rows are shorter, or empty.
     fn even(size: usize, len: usize) -> Rows {
         let part = len.div_ceil(size);
         Rows { ends: (1..=size).map(|count| (count * part).min(len)).collect(), are_equal: true }
@@ -263,19 +263,18 @@ impl Rows {
         Rows { ends: ends.collect(), are_equal: false }
     }
 
-    /// The elements of all rows.
+    /// Returns the number of elements of all rows.
     fn end(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// The row of `rank`.
+    /// Returns the range of the row of `rank`.
     fn range(&self, rank: usize) -> Range<usize> {
         let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
         start..self.ends[rank]
     }
 
-    /// The rows of `count` members from `rank` on, in two parts: those up to the last member, and those from
-    /// the first on.
+    /// Returns the rows of `count` members from `rank` on, in two ranges: up to the last member, and from the first on.
     fn ranges(&self, rank: usize, count: usize) -> [Range<usize>; 2] {
         let size = self.ends.len();
         let first = self.range(rank).start..self.ends[(rank + count).min(size) - 1];
@@ -296,7 +295,7 @@ fn append<T: Element>(row: &mut Vec<T>, chunk: &[u8]) {
 fn with_elements<T: Element>(chunk: &[u8], take: impl FnOnce(&[T])) {
     match bytemuck::try_cast_slice(chunk) {
         Ok(elements) => take(elements),
-        // A short message lies where it lies.
+        // A short message need not be aligned.
         Err(_) => {
             let elements = chunk.chunks_exact(size_of::<T>().max(1)).map(bytemuck::pod_read_unaligned::<T>);
             take(&elements.collect::<Vec<T>>());
@@ -304,7 +303,7 @@ fn with_elements<T: Element>(chunk: &[u8], take: impl FnOnce(&[T])) {
     }
 }
 
-/// The parts of a slice that has one for each member.
+/// Cuts a slice into equal parts, one for each member.
 fn equal_rows<'s, T>(ongoing: &OngoingCollective<'_>, slice: &'s [T]) -> Result<Vec<&'s [T]>> {
     if !slice.len().is_multiple_of(ongoing.size()) {
         let text =
@@ -315,7 +314,7 @@ fn equal_rows<'s, T>(ongoing: &OngoingCollective<'_>, slice: &'s [T]) -> Result<
     Ok((0..ongoing.size()).map(|rank| &slice[rank * part..(rank + 1) * part]).collect())
 }
 
-/// The rows as slices, if there is one for each member.
+/// Returns the rows as slices, if there is one for each member.
 fn row_for_each<'s, T>(ongoing: &OngoingCollective<'_>, rows: &'s [Vec<T>]) -> Result<Vec<&'s [T]>> {
     if rows.len() == ongoing.size() {
         return Ok(rows.iter().map(Vec::as_slice).collect());
@@ -332,7 +331,7 @@ async fn push_row<T: NoUninit>(ongoing: &OngoingCollective<'_>, to: usize, row: 
     ongoing.settle(to, size_of_val(row), chunks).await
 }
 
-/// Sends each other member its row, all of them at once.
+/// Sends each other member its row, all concurrently.
 async fn push_rows<T: Element>(ongoing: &OngoingCollective<'_>, rows: &[&[T]]) -> Result<()> {
     let others = || rows.iter().enumerate().filter(|(rank, _)| *rank != ongoing.rank());
     let most = others().map(|(_, row)| chunks_of::<T>(row.len()).count()).max().unwrap_or(0);
@@ -351,7 +350,7 @@ async fn push_rows<T: Element>(ongoing: &OngoingCollective<'_>, rows: &[&[T]]) -
     Ok(())
 }
 
-/// The error of memory that is not as long as what comes.
+/// Returns an error if memory has another length than what it receives.
 fn check_room(ongoing: &OngoingCollective<'_>, len: usize, wanted: usize) -> Result<()> {
     match len == wanted {
         true => Ok(()),
@@ -359,7 +358,7 @@ fn check_room(ongoing: &OngoingCollective<'_>, len: usize, wanted: usize) -> Res
     }
 }
 
-/// Takes a row that is as long as `row` into it.
+/// Receives a row of the length of `row` into it.
 async fn pull_row_into<T: Element>(
     ongoing: &OngoingCollective<'_>,
     from: usize,
@@ -373,7 +372,7 @@ async fn pull_row_into<T: Element>(
     Ok(())
 }
 
-/// Takes a row of `len` elements, or of any length, and appends it to `row`.
+/// Receives a row of `len` elements, or of any length, and appends it to `row`.
 async fn pull_row<T: Element>(
     ongoing: &OngoingCollective<'_>,
     from: usize,
@@ -402,7 +401,7 @@ async fn pull_one<T: Element>(ongoing: &OngoingCollective<'_>, from: usize) -> R
     Ok(row)
 }
 
-/// The elements of the row that starts with `first`: as many as wanted, or whole elements.
+/// Returns the number of elements of the row that starts with `first`; checks that it is `wanted`, or whole.
 fn row_len<T>(
     ongoing: &OngoingCollective<'_>,
     from: usize,
@@ -415,7 +414,7 @@ fn row_len<T>(
     if fits { Ok(len) } else { Err(ongoing.odd_length(from, first, wanted.unwrap_or(len) * element)) }
 }
 
-/// Sends a row to one member and takes one from another, chunk by chunk; `take` gets where a chunk belongs.
+/// Sends a row to one member and receives one from another, chunk by chunk; `take` gets each chunk with its position.
 async fn exchange_rows<T: NoUninit>(
     ongoing: &OngoingCollective<'_>,
     to: usize,
@@ -444,8 +443,8 @@ async fn exchange_rows<T: NoUninit>(
     Ok(())
 }
 
-/// Copies the slice of member `root` into those of all others: its parts go down a binomial tree, each to its member,
-/// and from there to all.
+/// Copies the slice of member `root` into those of all others: its parts go down a binomial tree, one to each member,
+/// and then to all.
 pub(super) async fn scatter_all_gather<T: Element>(
     ongoing: &OngoingCollective<'_>,
     root: usize,
@@ -456,7 +455,7 @@ pub(super) async fn scatter_all_gather<T: Element>(
     let tree = |rank| Tree::new(Shape::Binomial, rank, root, size);
     let below = |rank| rows.ranges(rank, tree(rank).members());
     if let Some(parent) = tree(rank).parent() {
-        pull_ranges(ongoing, (parent, 0, bytes), slice, below(rank)).await?;
+        pull_ranges(ongoing, parent, 0, bytes, slice, below(rank)).await?;
     }
     for child in tree(rank).children() {
         ongoing.send_parts(child, 0, bytes, below(child).map(|range| bytemuck::cast_slice(&slice[range])))?;
@@ -464,10 +463,12 @@ pub(super) async fn scatter_all_gather<T: Element>(
     collect(ongoing, &rows, slice).await
 }
 
-/// Takes one message of the member, the step and the bytes in all, which holds two ranges of a slice, into these.
+/// Receives the message of a member in `step` with two ranges of a slice of `bytes` into that slice.
 async fn pull_ranges<T: Element>(
     ongoing: &OngoingCollective<'_>,
-    (from, step, bytes): (usize, usize, usize),
+    from: usize,
+    step: usize,
+    bytes: usize,
     slice: &mut [T],
     ranges: [Range<usize>; 2],
 ) -> Result<()> {
@@ -483,7 +484,7 @@ async fn pull_ranges<T: Element>(
     Ok(())
 }
 
-/// Gives every member all rows, where each has put its own in its place.
+/// Completes `all` at every member, where each has stored its own row.
 async fn collect<T: Element>(ongoing: &OngoingCollective<'_>, rows: &Rows, all: &mut [T]) -> Result<()> {
     if size_of_val(all) <= BRUCK_BYTES_MAX {
         collect_short(ongoing, rows, all).await
@@ -492,12 +493,12 @@ async fn collect<T: Element>(ongoing: &OngoingCollective<'_>, rows: &Rows, all: 
     }
 }
 
-/// The bytes that a message about rows says, so that different lengths are seen.
+/// Returns the length that a message about rows states, so that different lengths are noticed.
 fn stated_bytes<T>(rows: &Rows, all: &[T]) -> usize {
     if rows.are_equal { size_of_val(all) } else { 0 }
 }
 
-/// Collects by doubled distances: what a member knows is always the rows from its own on.
+/// Gathers by doubled distances: a member always has the rows from its own on.
 async fn collect_short<T: Element>(
     ongoing: &OngoingCollective<'_>,
     rows: &Rows,
@@ -508,12 +509,12 @@ async fn collect_short<T: Element>(
         let count = round.distance.min(ongoing.size() - round.distance);
         let known = rows.ranges(ongoing.rank(), count).map(|range| bytemuck::cast_slice(&all[range]));
         ongoing.send_parts(round.from, round.distance, bytes, known)?;
-        pull_ranges(ongoing, (round.to, round.distance, bytes), all, rows.ranges(round.to, count)).await?;
+        pull_ranges(ongoing, round.to, round.distance, bytes, all, rows.ranges(round.to, count)).await?;
     }
     Ok(())
 }
 
-/// Round a ring: each member passes on what it took last.
+/// Gathers along a ring: each member passes on the row that it received last.
 async fn collect_long<T: Element>(ongoing: &OngoingCollective<'_>, rows: &Rows, all: &mut [T]) -> Result<()> {
     let bytes = stated_bytes(rows, all);
     let (size, rank) = (ongoing.size(), ongoing.rank());

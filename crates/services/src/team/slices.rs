@@ -1,11 +1,10 @@
 //! Collectives on slices of plain elements that every member has: broadcast, reductions, scans.
 //!
-//! Elements move as they lie in memory, in chunks, written by the sender where the receiver reads them; the
-//! sender writes the next chunk meanwhile. Operators work element by element, straight from the arrived
-//! memory. Slices that are scattered or gathered are in [`super::rows`].
+//! Elements travel as they lie in memory, in chunks, which the sender writes where the receiver reads them; the sender
+//! writes the next chunk meanwhile. Operators work element by element, straight from the arrived memory. Slices that
+//! are scattered or gathered are in [`super::rows`].
 //!
-//! Invariant: all members pass slices of the same length. Each message says the length, so that a difference
-//! is an error.
+//! Invariant: all members pass slices of the same length. Each message carries the length, so a difference is an error.
 
 use super::Team;
 use super::algorithms::{
@@ -45,7 +44,7 @@ impl Team {
         ongoing.complete(()).await
     }
 
-    /// Folds the slices of all members, element by element, into that of member `root`; the others stay as they are.
+    /// Folds the slices of all members, element by element, into that of member `root`; the other slices do not change.
     ///
     /// For the operator and the order see [`Team::reduce`].
     ///
@@ -61,7 +60,7 @@ impl Team {
         let folding = ReductionTree::new(ongoing.size(), root);
         let chunks = byte_chunks(slice).1;
         if reduces_serially(ongoing.size(), Some(size_of_val(slice))) {
-            serially(&ongoing, (root, folding), slice, chunks, &operator).await?;
+            serially(&ongoing, root, folding, slice, chunks, &operator).await?;
             return ongoing.complete(()).await;
         }
         let merges = folding.to_root(ongoing.rank()).any(|step| matches!(step, ReductionStep::Merge { .. }));
@@ -118,7 +117,7 @@ impl Team {
         ongoing.complete(()).await
     }
 
-    /// Folds into the slice of each member those of all members before it, element by element.
+    /// Folds the slices of all members before it into the slice of each member, element by element.
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length.
@@ -130,7 +129,7 @@ impl Team {
 
     /// Replaces the slice of each member by the fold of those of all members before it, element by element.
     ///
-    /// The first member has none before it: its slice stays as it is.
+    /// The slice of the first member does not change.
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length.
@@ -164,12 +163,12 @@ impl Team {
     }
 }
 
-/// The bytes of a slice that all members pass, and its chunks.
+/// Returns the length in bytes of a slice that all members pass, and its chunks.
 fn byte_chunks<T>(slice: &[T]) -> (usize, Chunks) {
     (size_of_val(slice), Chunks::new(slice.len(), chunk_len(slice.len(), size_of::<T>())))
 }
 
-/// Gives all members the slice of the root of the tree in which `node` is this member; steps are counted from `first`.
+/// Sends all members the slice of the root of the tree in which `node` is this member; steps are counted from `first`.
 #[inline]
 async fn broadcast_down<T: Element>(
     ongoing: &OngoingCollective<'_>,
@@ -222,10 +221,11 @@ async fn fold_chunk<T: Element>(
     }
 }
 
-/// Folds the slices of all members at the root alone, by the same tree as they would be on the way.
+/// Folds the slices of all members at the root alone, along the same tree as otherwise.
 async fn serially<T: Element>(
     ongoing: &OngoingCollective<'_>,
-    (root, folding): (usize, ReductionTree),
+    root: usize,
+    folding: ReductionTree,
     slice: &mut [T],
     chunks: Chunks,
     operator: &impl Fn(T, T) -> T,
@@ -274,7 +274,7 @@ async fn transfer<T: Element>(
     settle::<T>(ongoing, std::iter::once(step), chunks).await
 }
 
-/// Waits until everything that was given in `steps` is taken.
+/// Waits until everything that was sent in `steps` is received.
 async fn settle<T>(
     ongoing: &OngoingCollective<'_>,
     steps: impl Iterator<Item = ReductionStep>,
@@ -288,7 +288,7 @@ async fn settle<T>(
     Ok(())
 }
 
-/// Reduces a vector to everybody: each round halves what a member is responsible for, then the way back.
+/// Reduces a vector to all members: each round halves the range that a member is responsible for; then the way back.
 async fn recursive_halving<T: Element>(
     ongoing: &OngoingCollective<'_>,
     rounds: impl DoubleEndedIterator<Item = HalvingRound>,
@@ -307,7 +307,7 @@ async fn recursive_halving<T: Element>(
     Ok(())
 }
 
-/// Sends one range of a slice to another member and takes what that one sends for another range, chunk by chunk.
+/// Sends one range of a slice to another member and receives another range from it, chunk by chunk.
 async fn swap<T: Element>(
     ongoing: &OngoingCollective<'_>,
     with: usize,
@@ -359,12 +359,12 @@ async fn scan<T: Element>(
     Ok(())
 }
 
-/// Folds the elements in `other` into `own`, each into the one at the same index.
+/// Folds each element of `other` into the one of `own` at the same index.
 #[inline]
 fn merge<T: Element>(side: RankSide, own: &mut [T], other: &[u8], operator: &impl Fn(T, T) -> T) {
     match bytemuck::try_cast_slice(other) {
         Ok(other) => merge_elements(side, own, other.iter().copied(), operator),
-        // A short message lies where it lies.
+        // A short message need not be aligned.
         Err(_) => {
             let other = other.chunks_exact(size_of::<T>().max(1)).map(bytemuck::pod_read_unaligned);
             merge_elements(side, own, other, operator);

@@ -1,13 +1,14 @@
-//! A place's seat in a team: what has arrived for it and is not yet taken, and who waits for it.
+//! The state of a team at one place: the messages that have arrived and are not yet taken, and the task that waits.
 //!
-//! Messages between two places of one class keep their order, and the members of a team follow one schedule; so what a
-//! member has to take next from another is always the oldest message from there, and finding it is no search. A
-//! message that is not what its receiver expects shows that the two are in different collectives.
+//! Messages of one class between two places keep their order, and the members of a team follow one schedule. So the
+//! message that a member must take next from another is always the oldest one from there, and finding it takes no
+//! search. A message that its receiver does not expect shows that the two are in different collectives.
 //!
-//! Invariant: the memory of a sender lies here only while the task that will use it runs, or is about to.
-//! Messages that would lie longer are copied (see [`TeamState::put`]): otherwise members could wait in a circle for
-//! each other's memory.
+//! Invariant: a block in the memory of its sender is kept only while the task that will use it runs, or is about to.
+//! Blocks that would stay longer are copied (see [`TeamState::put`]), because members could otherwise wait in a circle
+//! for each other's memory.
 //!
+//! The file knows no schedules, and sends nothing but the reason why a team is broken.
 //! It knows nothing of schedules, and sends nothing but why a team is of no use any more.
 
 use super::algorithms;
@@ -39,44 +40,44 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Gives the name of a type.
+/// Returns the name of a type.
 pub(super) type ElementName = fn() -> &'static str;
 
 /// State of one team at one place.
 pub(super) struct TeamState {
     pub(super) id: TeamId,
-    /// Run and place in which this state is used.
+    /// Run and place of this state.
     pub(super) attachment: Attachment,
-    /// The members by rank; unknown as long as only messages have come, but no handle.
+    /// The members by rank; unset while messages have come, but no handle.
     members: OnceCell<Members>,
     /// Hosts of the members; `None` if they do not matter.
     hosts: OnceCell<Option<TeamHosts>>,
-    /// The rank of this place; none if it is not a member.
+    /// The rank of this place; `None` if it is not a member.
     rank: Cell<Option<usize>>,
     /// Messages that have arrived and are not taken.
     pending: RefCell<PendingMessages>,
     /// The collectives begun here, and reports of others.
     pub(super) order: CollectiveOrder,
-    /// A collective is under way.
+    /// True if a collective is in progress.
     pub(super) busy: Cell<bool>,
-    /// The span of the one under way.
+    /// The span of the collective in progress.
     pub(super) span: Cell<OpenSpan>,
-    /// Name of the type of the collective that is under way, or was last.
+    /// Name of the type of the collective that is in progress, or was last.
     element: Cell<ElementName>,
     /// Error that made the team unusable.
     broken: RefCell<Option<Error>>,
     /// True if `broken` holds something.
     is_broken: Cell<bool>,
-    /// Wakers of all that wait for anything of the team, woken when it is broken.
+    /// Wakers of all tasks that wait for anything of the team, woken when it breaks.
     until_broken: RefCell<Slab<Waker>>,
-    /// The members were found in different collectives when no call here was under way that could end with that error,
-    /// and none has since.
+    /// True if the members were found in different collectives while no call here could end with that error, and none
+    /// has since.
     unreported: Cell<bool>,
-    /// This place has found `broken` out before it knew who the members are, so that nobody is told yet.
+    /// True if this place found `broken` before it knew the members, so that it has notified none of them yet.
     is_notification_pending: Cell<bool>,
-    /// A task looks for messages at this moment.
+    /// True while a task polls for messages.
     looking: Cell<bool>,
-    /// The task that waits, and for whose message.
+    /// The waiting task, and the place whose message it waits for.
     waiting: RefCell<Option<(PlaceId, Waker)>>,
 }
 
@@ -103,10 +104,10 @@ impl TeamState {
         }
     }
 
-    /// The members, by rank.
+    /// Returns the members, by rank.
     ///
     /// # Panics
-    /// If no handle has come here; whoever holds one has called [`TeamState::set_members`].
+    /// If no handle has come here; the holder of a handle has called [`TeamState::set_members`].
     #[inline]
     pub(super) fn members(&self) -> &Members {
         self.members.get().expect("a handle brings the members of its team along")
@@ -121,13 +122,13 @@ impl TeamState {
         }
     }
 
-    /// The rank of this place; none if it is not a member.
+    /// Returns the rank of this place, or `None` if it is not a member.
     #[inline]
     pub(super) fn rank(&self) -> Option<usize> {
         self.rank.get()
     }
 
-    /// Returns the hosts of the members, if some of them are together and some apart.
+    /// Returns the hosts of the members, if some of them share a host and others do not.
     #[inline]
     pub(super) fn hosts(&self) -> Option<&TeamHosts> {
         match self.hosts.get() {
@@ -145,7 +146,7 @@ impl TeamState {
         })
     }
 
-    /// Notes who the members are; the first word counts.
+    /// Sets the members; the first call counts.
     pub(super) fn set_members(&self, local: &Local, members: Members) {
         let members = self.members.get_or_init(|| members);
         self.rank.set(members.rank_of(local.here()));
@@ -158,29 +159,30 @@ impl TeamState {
         }
     }
 
-    /// Begins the next collective, of which this place has not begun another yet.
+    /// Begins the next collective; none other is in progress here.
     ///
     /// # Errors
-    /// Another member is in another one.
+    /// Another member is in another collective.
     #[inline]
     pub(super) fn advance(
         &self,
         local: &Local,
         kind: CollectiveKind,
         root: usize,
-        (element, name): (ElementType, ElementName),
+        element: ElementType,
+        element_name: ElementName,
     ) -> Result<(), Error> {
-        self.element.set(name);
+        self.element.set(element_name);
         self.order.begin(kind, root, element).map_err(|mismatch| self.mismatch(local, mismatch))
     }
 
-    /// Compares the report of `source` about a collective with what is known of it.
+    /// Compares the report of `source` about a collective with what is known about it.
     #[inline]
     fn compare(&self, local: &Local, source: PlaceId, tag: CollectiveTag) -> Result<(), Error> {
         self.order.compare(source, tag).map_err(|mismatch| self.mismatch(local, mismatch))
     }
 
-    /// Leaves the team because two members are in different collectives.
+    /// Breaks the team because two members are in different collectives.
     #[cold]
     pub(super) fn mismatch(&self, local: &Local, Mismatch { known, other }: Mismatch) -> Error {
         let [one, other] = [known, other].map(|MemberReport { place, tag }| {
@@ -192,12 +194,12 @@ impl TeamState {
         self.break_team(local, Error::new(ErrorKind::Misused, text))
     }
 
-    /// Describes the collective this place is in, or was in last.
+    /// Describes the collective that this place is in, or was in last.
     pub(super) fn description(&self) -> String {
         describe(self.order.tag(), Some(self.element.get()()))
     }
 
-    /// Breaks the team up for `reason` and tells the others, unless it is broken already; returns `reason` back.
+    /// Breaks the team for `reason` and notifies the others, unless it is broken already; returns `reason`.
     #[cold]
     pub(super) fn break_team(&self, local: &Local, reason: Error) -> Error {
         if !self.is_broken.get() {
@@ -210,7 +212,7 @@ impl TeamState {
         reason
     }
 
-    /// Tells all other members why the team is broken.
+    /// Notifies all other members why the team is broken.
     fn notify_others(&self, local: &Local) {
         let reason = self.broken.borrow().as_ref().map(|reason| reason.to_wire(ERROR_BYTES_MAX));
         let Some(reason) = reason else { return };
@@ -219,7 +221,7 @@ impl TeamState {
         }
     }
 
-    /// Marks the team broken, and forgets what has arrived; the first reason stays.
+    /// Marks the team as broken, and drops what has arrived; the first reason stays.
     pub(super) fn mark_broken(&self, reason: Error) {
         if self.is_broken.replace(true) {
             return;
@@ -234,15 +236,12 @@ impl TeamState {
     /// Waits for `future`, a collective, or until the team is broken. Dropped before its end, it breaks the team.
     ///
     /// # Errors
-    /// That of the future, or the reason why the team is broken.
-    ///
-    /// # Errors
-    /// That of the future, or why the team is of no use any more.
+    /// The error of the future, or the reason why the team is broken.
     pub(super) async fn unless_broken<T>(
         &self,
         future: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        // Nothing is sent by a member that the others know to have given up.
+        // A member that the others know to have given up sends nothing.
         if let Some(reason) = self.broken() {
             return Err(reason);
         }
@@ -276,9 +275,9 @@ impl TeamState {
         self.broken.borrow().clone()
     }
 
-    /// Takes in what came from `source`.
+    /// Stores a message of `source`.
     ///
-    /// A block stays where it is if its task looks for messages now, or waits for this one; else it is copied.
+    /// A block stays where it is if its task is polling for messages, or waits for this one; otherwise it is copied.
     #[inline]
     fn put(&self, local: &Local, source: PlaceId, mut arrival: Arrival) {
         if self.is_broken.get() || self.compare(local, source, arrival.header.tag).is_err() {
@@ -305,18 +304,18 @@ impl TeamState {
         self.pending.borrow().holds(source)
     }
 
-    /// Takes the next message of `source` that lies here.
+    /// Takes the next message of `source` that has arrived.
     #[inline]
     pub(super) fn pop(&self, source: PlaceId) -> Option<Arrival> {
         self.pending.borrow_mut().pop(source)
     }
 
-    /// Looks for the next message of `source` for a while. If it belongs to `tag` and is small, shows its
-    /// [`TeamHeader::bytes`] and its payload to `read`, in the queue itself, and takes it; any other that comes lies
-    /// here then. Gives whether `read` was called.
+    /// Polls a while for the next message of `source`. If it belongs to `tag` and is small, shows its
+    /// [`TeamHeader::bytes`] and its payload to `read`, in the queue itself, and takes it; stores any other message.
+    /// Returns whether `read` was called.
     ///
-    /// Only as long as nothing else is ready to run here: a step of a short collective comes sooner than the way
-    /// through the place's queue takes.
+    /// Polls only while nothing else is ready to run here: a step of a short collective arrives sooner than the way
+    /// through the place's queue would take.
     #[inline]
     pub(super) fn spin_read(
         &self,
@@ -344,13 +343,13 @@ impl TeamState {
             if next == Next::Taken || (is_due && self.poll_all(local, source)) {
                 return next == Next::Taken;
             }
-            // Between two looks the sender has the line for itself.
+            // Between two polls the sender has the cache line for itself.
             std::hint::spin_loop();
         }
         false
     }
 
-    /// Takes in whatever has come to the place; whether a message of `source` lies here then.
+    /// Takes in all messages to the place; returns whether there is one of `source`.
     #[inline]
     fn poll_all(&self, local: &Local, source: PlaceId) -> bool {
         self.looking.set(true);
@@ -369,13 +368,13 @@ impl TeamState {
         if let Some(error) = self.broken() {
             return Poll::Ready(Err(error));
         }
-        // Its task stops for a while.
+        // Its task is about to wait.
         self.pending.borrow_mut().copy_blocks();
         *self.waiting.borrow_mut() = Some((source, context.waker().clone()));
         Poll::Pending
     }
 
-    /// Describes what the place waits for here, or what the others wait for it to begin; for reports.
+    /// Describes what the place waits for here, or which collective the others wait for it to begin; for reports.
     fn explain(&self) -> Option<String> {
         let team = team_name(self.id, self.members.get());
         if let Some((source, _)) = &*self.waiting.borrow() {
@@ -392,21 +391,21 @@ impl TeamState {
         Some(format!("has not begun {tag} of {team}, as {} did", listed(sources.into_iter())))
     }
 
-    /// Forgets who waits; a collective is over.
+    /// Removes the waiting task at the end of a collective.
     #[inline]
     pub(super) fn stop_waiting(&self) {
         self.waiting.take();
     }
 }
 
-/// Asks a member whether it has begun the collective in which another one waits.
+/// A question to a member: whether it has begun the collective in which another one waits.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct ProgressQuery {
     team: TeamId,
     tag: CollectiveTag,
 }
 
-/// A team, for people; its members are not known before a handle has come.
+/// Returns the name of a team in messages; its members are unknown before a handle has come.
 fn team_name(id: TeamId, members: Option<&Members>) -> String {
     match members {
         _ if id == TeamId::WORLD => "the team of all places".to_owned(),
@@ -415,7 +414,7 @@ fn team_name(id: TeamId, members: Option<&Members>) -> String {
     }
 }
 
-/// Places in a sentence; of many, the first few and how many more.
+/// Lists places in a sentence; if they are many, the first few and the number of others.
 fn listed(places: impl ExactSizeIterator<Item = PlaceId>) -> String {
     const NAMED_MAX: usize = 8;
     let more = places.len().saturating_sub(NAMED_MAX);
@@ -427,22 +426,22 @@ fn listed(places: impl ExactSizeIterator<Item = PlaceId>) -> String {
     named.join(", ") + &more
 }
 
-/// The seats of one place.
+/// The teams of one place.
 ///
-/// A team whose messages have come before a handle has a seat, too, and keeps them however many such teams there are:
-/// each of them is the program's, and what lies there of one is bounded. Such a seat is given up only if the maker of
-/// the team says that no handle to it is left; it is asked when there are many.
+/// A team whose messages have come before a handle has a state, too, and keeps its messages however many such teams
+/// there are: they belong to the program, and the messages of each are bounded. Such a state is dropped only if the
+/// maker of the team says that no handle is left; the maker is asked when there are many.
 #[derive(Default)]
 pub(super) struct TeamTable {
     states: Vec<Rc<TeamState>>,
     /// Number of teams this place has made.
     made: u64,
-    /// When the makers of teams without a handle here are asked.
+    /// When to ask the makers of teams without a handle here.
     unclaimed: UnclaimedTeams,
 }
 
 impl TeamTable {
-    /// The seat in the team of all places.
+    /// Returns the state in the team of all places.
     pub(super) fn world(local: &Local) -> Rc<TeamState> {
         let state = Teams::of(local).table.borrow_mut().state(local, TeamId::WORLD);
         if state.members.get().is_none() {
@@ -451,7 +450,7 @@ impl TeamTable {
         state
     }
 
-    /// A seat in a new team, that this place makes.
+    /// Returns the state in a new team that this place makes.
     pub(super) fn make(local: &Local) -> Rc<TeamState> {
         let mut teams = Teams::of(local).table.borrow_mut();
         teams.made += 1;
@@ -490,7 +489,8 @@ impl TeamTable {
         members.is_some_and(|members| members.rank_of(place).is_some())
     }
 
-    /// The seat that a message for team `id` goes to; none if this place has made the team, and no handle is left.
+    /// Returns the state that a message for team `id` goes to; `None` if this place made the team and no handle is
+    /// left.
     #[inline]
     fn state_of_message(&mut self, local: &Local, id: TeamId) -> Option<Rc<TeamState>> {
         match self.find(id) {
@@ -500,14 +500,15 @@ impl TeamTable {
         }
     }
 
-    /// The teams of which no handle has come.
+    /// Returns the teams of which no handle has come.
     fn unknown(&self) -> impl Iterator<Item = TeamId> {
         let unknown =
             self.states.iter().filter(|state| state.id != TeamId::WORLD && state.members.get().is_none());
         unknown.map(|state| state.id)
     }
 
-    /// The teams whose makers are to be asked now: all of which no handle has come, whenever they are twice as many.
+    /// Returns the teams whose makers are to be asked now: all without a handle here, each time their number has
+    /// doubled.
     fn due_questions(&mut self) -> Vec<TeamId> {
         if !self.unclaimed.may_be_due(self.states.len()) {
             return Vec::new();
@@ -516,7 +517,7 @@ impl TeamTable {
         if self.unclaimed.ask(unknown.len()) { unknown } else { Vec::new() }
     }
 
-    /// Gives the seat of team `id` up, as its maker says that no handle is left; nothing if one is here.
+    /// Drops the state of team `id`, because its maker says that no handle is left; does nothing if a handle is here.
     fn give_up(&mut self, id: TeamId) -> Option<Rc<TeamState>> {
         let state = self.find(id).filter(|state| state.members.get().is_none())?;
         let id = state.id;
@@ -526,15 +527,15 @@ impl TeamTable {
         given_up
     }
 
-    /// Returns the questions to `place` when this one explains what it waits for.
+    /// Returns the questions for `place` that go with this place's explanation of its waits.
     pub(super) fn questions(&self, place: PlaceId) -> Vec<ProgressQuery> {
         let asked = self.states.iter().filter(|state| state.waiting.borrow().is_some());
         let asked = asked.filter(|state| state.members().rank_of(place).is_some());
         asked.map(|state| ProgressQuery { team: state.id, tag: state.order.tag() }).collect()
     }
 
-    /// Describes what this place waits for in its teams, and which of the collectives of the `inquiry` it has not
-    /// begun: one line each.
+    /// Describes what this place waits for in its teams, and which collectives of the `inquiry` it has not begun: one
+    /// line each.
     pub(super) fn explain(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
         let mut lines: Vec<String> = self.states.iter().filter_map(|state| state.explain()).collect();
         let queries: Vec<ProgressQuery> = postcard::from_bytes(inquiry.query).unwrap_or_default();
@@ -550,7 +551,7 @@ impl TeamTable {
         lines
     }
 
-    /// The seats in the teams of which `place` is a member, as far as this place knows.
+    /// Returns the states of the teams of which `place` is a member, as far as this place knows.
     pub(super) fn of_member(&self, place: PlaceId) -> Vec<Rc<TeamState>> {
         let is_member = |state: &&Rc<TeamState>| {
             state.members.get().is_some_and(|members| members.rank_of(place).is_some())
@@ -558,8 +559,8 @@ impl TeamTable {
         self.states.iter().filter(is_member).cloned().collect()
     }
 
-    /// The fault of a team that no call at this place could end with, because its members were found in different
-    /// collectives when those were over here; each is returned once.
+    /// Takes the error of a team that no call at this place could end with, because its members were found in different
+    /// collectives when those were over here.
     pub(super) fn unreported(&self) -> Option<Error> {
         self.states.iter().find(|state| state.unreported.get()).and_then(|state| state.broken())
     }
@@ -569,17 +570,17 @@ impl TeamTable {
         self.states.iter().any(|state| state.waiting.borrow().is_some())
     }
 
-    /// Returns the number of teams that can no longer be used.
+    /// Returns the number of broken teams.
     pub(super) fn broken(&self) -> usize {
         self.states.iter().filter(|state| state.is_broken.get()).count()
     }
 
-    /// Returns `true` if a team has had collectives since its members last waited for each other.
+    /// Returns `true` if a team has completed collectives since its members last waited for each other.
     pub(super) fn may_be_apart(&self) -> bool {
         self.states.iter().any(|state| state.order.may_be_apart())
     }
 
-    /// Forgets team `id`: no handle to it is left anywhere.
+    /// Removes team `id`: no handle to it is left anywhere.
     pub(super) fn forget(&mut self, id: TeamId) -> Option<Rc<TeamState>> {
         let index = self.states.iter().position(|state| state.id == id)?;
         Some(self.states.remove(index))
@@ -604,7 +605,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         Some(TeamNotice::Waits) => {
             let tag = reader.take_serde()?;
             Teams::of(local).note_wait();
-            // A mismatch breaks the team up, which ends the wait here and there.
+            // A mismatch breaks the team, which ends the wait here and there.
             _ = state.is_broken.get() || state.compare(local, source, tag).is_err();
         }
         Some(_) => state.mark_broken(Error::from_wire(reader.rest())),
@@ -616,10 +617,11 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     Ok(())
 }
 
-/// Says to all members of each team in which this place waits in which collective that is; returns how many were told.
+/// Reports to all members of each team in which this place waits the collective that it waits in; returns the number of
+/// reports.
 ///
-/// For when nothing happens any more: members that wait for each other in different collectives learn it so, and the
-/// calls of all of them end with an error.
+/// Called when nothing happens any more: members that wait for each other in different collectives learn of it, and all
+/// their calls end with an error.
 pub(crate) fn compare_waits(local: &Local) -> usize {
     let states: Vec<Rc<TeamState>> = Teams::of(local).table.borrow().states.clone();
     let mut notified = 0;
@@ -633,7 +635,7 @@ pub(crate) fn compare_waits(local: &Local) -> usize {
     notified
 }
 
-/// Asks the makers of the teams of which no handle has come, if that is due.
+/// Asks the makers of the teams without a handle here, if that is due.
 #[cold]
 fn ask(local: &Local) {
     let teams = Teams::of(local).table.borrow_mut().due_questions();
@@ -642,7 +644,7 @@ fn ask(local: &Local) {
     }
 }
 
-/// Answers whether a handle to team `id`, which this place has made, is left, or hears that none is.
+/// Answers whether a handle to team `id`, which this place made, is left; or handles the answer that none is.
 #[cold]
 fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: TeamNotice) -> Result<(), Refused> {
     let (asked, answerer) = match notice {
@@ -663,7 +665,7 @@ fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: TeamNoti
     Ok(())
 }
 
-/// A wait that hears when its team is broken.
+/// A wait that ends when its team breaks.
 struct BrokenWait<'a> {
     state: &'a TeamState,
     key: Option<usize>,
@@ -699,7 +701,7 @@ mod tests {
     use std::pin::pin;
     use std::time::Duration;
 
-    /// Lets the places do whatever they have to do.
+    /// Runs the places until they have nothing to do.
     fn settle(world: &World, locals: &[Rc<Local>]) {
         for _ in 0..500 {
             for local in locals {
@@ -712,12 +714,12 @@ mod tests {
     #[test]
     fn what_is_left_of_teams_whose_handles_never_came_is_given_up_and_the_rest_is_kept() {
         let world = World::new(2, Plan::calm(0));
-        // Invented time, so that nobody waits for room in a queue.
+        // Invented time, so that no send waits for room in a queue.
         let clock = || Clock::Steps(Box::new(Duration::default));
         let locals = [0, 1]
             .map(|place| Local::new(Box::new(world.endpoint(PlaceId(place))), clock(), crate::services));
         let pair = [0, 1].map(|place| Place::of(PlaceId(place)));
-        // As far as a member gets that is alone; then its task is dropped.
+        // Runs until the member cannot go on alone; then its task is dropped.
         let begin = || {
             locals[0].enter(|| {
                 let team = Team::from_places(&pair).unwrap();

@@ -1,8 +1,7 @@
 //! Collectives on single values of any type that serde can carry.
 //!
-//! A value travels whole, in one message. It is decoded and encoded again where it is passed on, because a
-//! handle inside of it is counted each time it is sent. What they promise is said at each method; how they do
-//! it is chosen in [`super::algorithms`].
+//! A value travels whole, in one message. A member that passes it on decodes and encodes it again, because a handle
+//! inside it is counted each time it is sent. [`super::algorithms`] chooses the algorithms.
 
 use super::Team;
 use super::algorithms::{
@@ -19,8 +18,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 impl Team {
-    /// Gives every member the value of member `root`, who passes `Some`; what others pass is not looked at. It goes
-    /// along the tree of short messages, as nobody else knows its length: long rows of numbers are better with
+    /// Sends the value of member `root`, which passes `Some`, to every member; the argument of the others is ignored.
+    /// It goes along the tree of short messages, because no other member knows its length: for long rows of numbers use
     /// [`Team::broadcast_slice`].
     ///
     /// # Errors
@@ -46,8 +45,8 @@ impl Team {
 
     /// Folds the values of all members, in the order of their ranks; member `root` gets the result, the others `None`.
     ///
-    /// `operator` has to be associative; it need not commute: its left argument is of the lower ranks. It is
-    /// applied in an order that depends on the size of the team only, the same one for all reductions.
+    /// `operator` must be associative, but need not commute: its left argument comes from the lower ranks. It is
+    /// applied in an order that depends only on the size of the team, and is the same for all reductions.
     ///
     /// # Errors
     /// As [`Team`] says.
@@ -104,7 +103,7 @@ impl Team {
         ongoing.complete(value).await
     }
 
-    /// Gives each member the fold of the values of all members up to itself, in the order of their ranks.
+    /// Returns to each member the fold of the values of all members up to itself, in the order of their ranks.
     ///
     /// # Errors
     /// As [`Team`] says.
@@ -118,7 +117,7 @@ impl Team {
         ongoing.complete(value).await
     }
 
-    /// Gives each member the fold of the values of all members before itself; the first one gets `None`.
+    /// Returns to each member the fold of the values of all members before itself; the first one gets `None`.
     ///
     /// The result of a member has the same bits as that of [`Team::scan`] at the member before it.
     ///
@@ -142,7 +141,7 @@ impl Team {
         ongoing.complete(before).await
     }
 
-    /// Collects the values of all members, by rank, at member `root`; the others get `None`.
+    /// Gathers the values of all members, by rank, at member `root`; the others get `None`.
     ///
     /// # Errors
     /// As [`Team`] says.
@@ -156,7 +155,7 @@ impl Team {
         ongoing.complete(all).await
     }
 
-    /// Collects the values of all members, by rank, at every member.
+    /// Gathers the values of all members, by rank, at every member.
     ///
     /// # Errors
     /// As [`Team`] says.
@@ -166,10 +165,10 @@ impl Team {
         ongoing.complete(all).await
     }
 
-    /// Deals the values of member `root` out, by rank: one for each member. What others pass is not looked at.
+    /// Scatters the values of member `root`, by rank, one to each member. The argument of the others is ignored.
     ///
     /// # Errors
-    /// As [`Team`] says; the root passed `None`, or not one value for each member.
+    /// As [`Team`] says; the root passed `None`, or another number of values than members.
     pub async fn scatter<T: Serialize + DeserializeOwned>(
         &self,
         root: usize,
@@ -194,10 +193,10 @@ impl Team {
         ongoing.complete(own).await
     }
 
-    /// Gives member `i` value `i` of every member, by rank: the transposed matrix.
+    /// Sends value `i` of each member to member `i`, which gets them by rank: a matrix transposition.
     ///
     /// # Errors
-    /// As [`Team`] says; not one value for each member.
+    /// As [`Team`] says; there is not one value for each member.
     pub async fn all_to_all<T: Serialize + DeserializeOwned>(&self, values: Vec<T>) -> Result<Vec<T>> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllToAll).await?;
         check_count(&ongoing, values.len())?;
@@ -212,7 +211,7 @@ impl Team {
     }
 }
 
-/// Puts two values together in the order of the ranks.
+/// Combines two values in the order of the ranks.
 #[inline]
 fn put<T>(side: RankSide, own: T, other: T, operator: &impl Fn(T, T) -> T) -> T {
     match side {
@@ -221,7 +220,7 @@ fn put<T>(side: RankSide, own: T, other: T, operator: &impl Fn(T, T) -> T) -> T 
     }
 }
 
-/// Gives all members the value of the root of the tree in which `node` is this member.
+/// Sends all members the value of the root of the tree in which `node` is this member.
 async fn broadcast_down<T: Serialize + DeserializeOwned>(
     ongoing: &OngoingCollective<'_>,
     node: &TreeNode,
@@ -239,7 +238,7 @@ async fn broadcast_down<T: Serialize + DeserializeOwned>(
     Ok(value)
 }
 
-/// Folds the values of all members at the root of the tree; the others have a part of it then.
+/// Folds the values of all members at the root of the tree; the others return a partial result.
 async fn reduce_to_root<T: Serialize + DeserializeOwned>(
     ongoing: &OngoingCollective<'_>,
     folding: ReductionTree,
@@ -259,7 +258,7 @@ async fn reduce_to_root<T: Serialize + DeserializeOwned>(
     Ok(value)
 }
 
-/// Collects a value of each member, by rank, at the root.
+/// Gathers a value of each member, by rank, at the root.
 async fn gather_values<T: Serialize + DeserializeOwned>(
     ongoing: &OngoingCollective<'_>,
     root: usize,
@@ -280,7 +279,7 @@ async fn gather_values<T: Serialize + DeserializeOwned>(
     Ok(Some(all))
 }
 
-/// Gives one member a value and takes one from another.
+/// Sends a value to one member and receives one from another.
 #[inline]
 async fn swap_values<T: Serialize + DeserializeOwned>(
     ongoing: &OngoingCollective<'_>,
@@ -310,16 +309,16 @@ async fn scan<T: Serialize + DeserializeOwned>(
     Ok(value)
 }
 
-/// Collects the values of all members, by rank.
+/// Gathers the values of all members, by rank.
 pub(super) async fn all_gather<T: Serialize + DeserializeOwned>(
     ongoing: &OngoingCollective<'_>,
     value: T,
 ) -> Result<Vec<T>> {
-    // Counted from this member on: what it knows is always the first part.
+    // Counted from this member on, so that the known values always come first.
     let mut known = Vec::with_capacity(ongoing.size());
     known.push(value);
     for round in dissemination(ongoing.rank(), ongoing.size()) {
-        // Sent down, heard from above: values of higher ranks follow those that are known.
+        // Sent to lower ranks, received from higher ones: their values follow the known ones.
         let wanted = round.distance.min(ongoing.size() - round.distance);
         let encode =
             |writer: &mut Writer<'_>| known[..wanted].iter().try_for_each(|value| writer.put_value(value));

@@ -1,6 +1,6 @@
 //! The accesses of a window: put, get, accumulate, fetch, compare and exchange.
 //!
-//! Each is checked first, then done at once where the part is mapped, else by message (`transfer`). The code that
+//! Each is checked first, then done at once if the part is mapped, and otherwise by message (`transfer`). The code that
 //! depends on the type of elements is thin.
 
 use super::forms::check::{AccessRecord, GET, PUT, UPDATE};
@@ -21,7 +21,35 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
-/// Pieces of equal length at equal distances, in elements.
+/// Shape of a strided access: pieces of equal length at equal distances, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strided {
+    /// Elements of each piece.
+    pub block: usize,
+    /// Elements from the start of one piece to the start of the next, at least `block`.
+    pub stride: usize,
+}
+
+impl Strided {
+    /// Returns the pieces of an access to `len` elements, the first at `at`.
+    fn elements(self, at: usize, len: usize) -> Result<Elements> {
+        let Strided { block, stride } = self;
+        if len == 0 {
+            return Ok(Elements::contiguous(at, 0));
+        }
+        if block == 0 || !len.is_multiple_of(block) {
+            let text = format!("{len} elements in pieces of {block}; allowed: a whole number of pieces");
+            return Err(Error::new(ErrorKind::Misused, text));
+        }
+        if stride < block {
+            let text = format!("pieces of {block} elements, {stride} apart, overlap");
+            return Err(Error::new(ErrorKind::Misused, text));
+        }
+        Ok(Elements { at, block, stride, count: len / block })
+    }
+}
+
+/// The pieces of one access, in elements.
 #[derive(Clone, Copy)]
 struct Elements {
     at: usize,
@@ -36,14 +64,14 @@ impl Elements {
         Elements { at, block: len, stride: len, count: 1 }
     }
 
-    /// Returns `true` if all of them are among the first `len`.
+    /// Returns `true` if all elements are among the first `len`.
     fn are_within(self, len: u64) -> bool {
         let Elements { at, block, stride, count } = self;
         let last = count.saturating_sub(1).checked_mul(stride).and_then(|skipped| at.checked_add(skipped));
         last.and_then(|last| last.checked_add(block)).is_some_and(|end| end as u64 <= len)
     }
 
-    /// Returns where they lie in bytes; beyond all memory, if some number is too large.
+    /// Returns their positions in bytes; beyond all memory if a number is too large.
     #[inline]
     fn layout(self, element_bytes: usize) -> Pieces {
         let bytes = |elements: usize| elements.saturating_mul(element_bytes);
@@ -52,7 +80,7 @@ impl Elements {
     }
 }
 
-/// One access: what it is called, whose part, which elements, which line of the program.
+/// One access: its name, the rank of the part, the elements, and the line of the program.
 #[derive(Clone, Copy)]
 struct AccessCall {
     name: &'static str,
@@ -64,7 +92,7 @@ struct AccessCall {
 }
 
 impl WindowState {
-    /// Checks an access to the bytes of `layout` that begins now.
+    /// Checks an access to the bytes of `layout` that starts now.
     ///
     /// # Errors
     /// As [`Window`] says.
@@ -74,7 +102,7 @@ impl WindowState {
             return Err(self.no_rank(access.target as usize));
         }
         let bytes = usize::try_from(self.bytes_at(access.target)).unwrap_or(usize::MAX);
-        // Elements without bytes have bounds, too.
+        // Elements of size zero have bounds, too.
         if !layout.is_within(bytes) || self.element_bytes == 0 {
             self.check_elements(access)?;
         }
@@ -87,14 +115,14 @@ impl WindowState {
             );
             return Err(Error::new(ErrorKind::Misused, text));
         }
-        // A put learns of a death at the next synchronization: the look takes a tenth of a put.
+        // A put reports a death at the next synchronisation: the check would take a tenth of its time.
         if access.kind != PUT && local.is_dead(self.place(access.target)) {
             return Err(Error::dead(self.place(access.target)));
         }
         Ok(())
     }
 
-    /// Returns the bytes of an access.
+    /// Returns the position in bytes of an access.
     #[inline]
     fn layout_of(&self, access: &AccessCall) -> Pieces {
         access.elements.layout(self.element_bytes)
@@ -127,7 +155,7 @@ impl WindowState {
         Err(Error::new(ErrorKind::Misused, text))
     }
 
-    /// Returns the words of the part of the access if it can be done at once.
+    /// Returns the words of the part if the access can be done at once.
     #[inline]
     fn at_once<'a>(&'a self, local: &'a Local, access: &AccessCall) -> Option<&'a [AtomicU64]> {
         let words = if self.options.checked { None } else { self.mapped(local, access.target) };
@@ -137,7 +165,7 @@ impl WindowState {
         words
     }
 
-    /// Makes an access ready that cannot be done at once: asks where the part lies, and whether the access conflicts.
+    /// Prepares an access that cannot be done at once: asks where the part lies, and whether the access conflicts.
     ///
     /// The question goes the way of the unlock, which must not overtake it if the access is given up.
     async fn prepare(self: &Rc<Self>, access: &AccessCall) -> Result<()> {
@@ -170,7 +198,7 @@ impl WindowState {
         if fault.is_empty() { Ok(()) } else { Err(Error::new(ErrorKind::Misused, fault)) }
     }
 
-    /// Tells `target` of data that are there.
+    /// Notifies `target` of data that have arrived.
     pub(super) fn notify(&self, local: &Local, target: u32) -> Result<()> {
         if target != self.rank {
             return self.send(local, target, MessageHeader::new(self.id, MessageKind::Notice), &|_| Ok(()));
@@ -189,10 +217,10 @@ pub(super) fn named<V>(line: Line, result: Result<V>) -> Result<V> {
 }
 
 impl<T: Element> Window<T> {
-    /// Writes `data` to the elements from `at` on of the part of `target`.
+    /// Writes `data` to the part of `target`, from element `at` on.
     ///
-    /// It is there, for others, after the next synchronization of this place with that one: a fence, a flush, an
-    /// unlock, a `complete`.
+    /// Others see the data after the next synchronisation of this place with `target`: a fence, a flush, an unlock, a
+    /// `complete`.
     ///
     /// # Errors
     /// As [`Window`] says.
@@ -206,24 +234,24 @@ impl<T: Element> Window<T> {
         self.put_elements("a put", target, Elements::contiguous(at, data.len()), data, false)
     }
 
-    /// As [`Window::put`], in pieces of `block` elements, each of which begins `stride` elements after the one before.
+    /// As [`Window::put`], in pieces, the first at `at`.
     ///
     /// # Errors
-    /// As [`Window`] says; [`Misused`](ErrorKind::Misused): `data` is no whole number of pieces, or pieces overlap.
+    /// As [`Window`] says; [`Misused`](ErrorKind::Misused): `data` is not a whole number of pieces, or pieces overlap.
     #[track_caller]
     pub fn put_strided(
         &self,
         target: usize,
         at: usize,
-        (block, stride): (usize, usize),
+        pieces: Strided,
         data: &[T],
     ) -> impl Future<Output = Result<()>> {
-        let elements = pieces(at, block, stride, data.len());
+        let elements = pieces.elements(at, data.len());
         let line = Location::caller();
         async move { self.put_now("a strided put", target, named(line, elements)?, data, false, line).await }
     }
 
-    /// As [`Window::put`]; `target` is told when the data are there, for [`Window::notified`].
+    /// As [`Window::put`], and notifies `target` once the data are there, for [`Window::notified`].
     ///
     /// # Errors
     /// As [`Window`] says.
@@ -271,10 +299,10 @@ impl<T: Element> Window<T> {
         })
     }
 
-    /// Reads the elements from `at` on of the part of `target` into `into`.
+    /// Reads elements of the part of `target`, from `at` on, into `into`.
     ///
     /// # Errors
-    /// As [`Window`] says. After an error, `into` may hold a part of what was asked for.
+    /// As [`Window`] says. After an error, `into` may hold a part of the result.
     #[track_caller]
     pub fn get<'a>(
         &'a self,
@@ -286,7 +314,7 @@ impl<T: Element> Window<T> {
         self.get_now("a get", target, Elements::contiguous(at, into.len()), into, line)
     }
 
-    /// As [`Window::get`], from pieces as those of [`Window::put_strided`].
+    /// As [`Window::get`], from pieces, the first at `at`.
     ///
     /// # Errors
     /// As [`Window::put_strided`].
@@ -295,10 +323,10 @@ impl<T: Element> Window<T> {
         &self,
         target: usize,
         at: usize,
-        (block, stride): (usize, usize),
+        pieces: Strided,
         into: &mut [T],
     ) -> impl Future<Output = Result<()>> {
-        let elements = pieces(at, block, stride, into.len());
+        let elements = pieces.elements(at, into.len());
         let line = Location::caller();
         async move { self.get_now("a strided get", target, named(line, elements)?, into, line).await }
     }
@@ -325,7 +353,7 @@ impl<T: Element> Window<T> {
 }
 
 impl<T: WindowNumber> Window<T> {
-    /// Combines the elements from `at` on of the part of `target` with `operands`, each as one step.
+    /// Combines elements of the part of `target`, from `at` on, with `operands`, each atomically.
     ///
     /// # Errors
     /// As [`Window`] says.
@@ -342,27 +370,25 @@ impl<T: WindowNumber> Window<T> {
         let access =
             AccessCall { name: "an accumulate", kind: UPDATE, target: rank_of(target), elements, line };
         let (state, operands): (_, &[u8]) = (self.state(), bytemuck::cast_slice(operands));
-        let kinds = (T::KIND, how);
         FastPath::named(line, move || {
-            if accumulate_at_once(state, &access, kinds, operands)? {
+            if accumulate_at_once(state, &access, T::KIND, how, operands)? {
                 return Ok(Attempt::Done(()));
             }
-            Ok(slow_path(|| accumulate_bytes(state, access, kinds, operands)))
+            Ok(slow_path(|| accumulate_bytes(state, access, T::KIND, how, operands)))
         })
     }
 
-    /// Adds `value` to element `at` of the part of `target`, as one step; returns what it was.
+    /// Adds `value` to element `at` of the part of `target`, atomically; returns the previous value.
     ///
     /// # Errors
     /// As [`Window`] says.
     #[track_caller]
     pub fn fetch_add(&self, target: usize, at: usize, value: T) -> impl Future<Output = Result<T>> {
-        let called = ("a fetch_add", Location::caller());
-        self.fetch(called, target, at, MessageKind::FetchAdd, [value.bits(), 0])
+        self.fetch("a fetch_add", target, at, MessageKind::FetchAdd, [value.bits(), 0])
     }
 
-    /// Replaces element `at` of the part of `target` by `new` if it has the bits of `expected`, as one step; returns
-    /// what it was.
+    /// Replaces element `at` of the part of `target` by `new` if it has the bits of `expected`, atomically; returns the
+    /// previous value.
     ///
     /// # Errors
     /// As [`Window`] says.
@@ -374,20 +400,21 @@ impl<T: WindowNumber> Window<T> {
         expected: T,
         new: T,
     ) -> impl Future<Output = Result<T>> {
-        let called = ("a compare_exchange", Location::caller());
-        self.fetch(called, target, at, MessageKind::CompareExchange, [expected.bits(), new.bits()])
+        let operands = [expected.bits(), new.bits()];
+        self.fetch("a compare_exchange", target, at, MessageKind::CompareExchange, operands)
     }
 
+    #[track_caller]
     #[inline]
     fn fetch(
         &self,
-        (name, line): (&'static str, Line),
+        name: &'static str,
         target: usize,
         at: usize,
         how: MessageKind,
         operands: [u64; 2],
     ) -> impl Future<Output = Result<T>> {
-        let elements = Elements::contiguous(at, 1);
+        let (elements, line) = (Elements::contiguous(at, 1), Location::caller());
         let access = AccessCall { name, kind: UPDATE, target: rank_of(target), elements, line };
         let state = self.state();
         FastPath::named(line, move || {
@@ -401,29 +428,13 @@ impl<T: WindowNumber> Window<T> {
     }
 }
 
-/// A rank as windows keep it; one that no window has, if it is too large.
+/// Returns a rank in the form that windows keep; no window has the result if the rank is too large.
 #[inline]
 fn rank_of(target: usize) -> u32 {
     u32::try_from(target).unwrap_or(u32::MAX)
 }
 
-/// The pieces of a strided access of `len` elements.
-fn pieces(at: usize, block: usize, stride: usize, len: usize) -> Result<Elements> {
-    if len == 0 {
-        return Ok(Elements::contiguous(at, 0));
-    }
-    if block == 0 || !len.is_multiple_of(block) {
-        let text = format!("{len} elements in pieces of {block}; allowed: a whole number of pieces");
-        return Err(Error::new(ErrorKind::Misused, text));
-    }
-    if stride < block {
-        let text = format!("pieces of {block} elements, {stride} apart, overlap");
-        return Err(Error::new(ErrorKind::Misused, text));
-    }
-    Ok(Elements { at, block, stride, count: len / block })
-}
-
-/// Does a put if the part is mapped; returns whether it was.
+/// Does a put if the part is mapped; returns whether it did.
 #[inline]
 fn put_at_once(state: &WindowState, access: &AccessCall, data: &[u8], notifies: bool) -> Result<bool> {
     state.attachment.with(|local| {
@@ -461,7 +472,7 @@ async fn put_bytes(state: &Rc<WindowState>, access: AccessCall, data: &[u8], not
     }
 }
 
-/// Does a get if the part is mapped; returns whether it was.
+/// Does a get if the part is mapped; returns whether it did.
 #[inline]
 fn get_at_once(state: &WindowState, access: &AccessCall, into: &mut [u8]) -> Result<bool> {
     state.attachment.with(|local| {
@@ -489,11 +500,12 @@ async fn get_bytes(state: &Rc<WindowState>, access: AccessCall, into: &mut [u8])
     transfer::ask_for(state, access.target, layout, into).await
 }
 
-/// Does an accumulate if the part is mapped; returns whether it was.
+/// Does an accumulate if the part is mapped; returns whether it did.
 fn accumulate_at_once(
     state: &WindowState,
     access: &AccessCall,
-    kinds: (NumberKind, Combine),
+    kind: NumberKind,
+    how: Combine,
     operands: &[u8],
 ) -> Result<bool> {
     state.attachment.with(|local| {
@@ -502,7 +514,7 @@ fn accumulate_at_once(
         let layout = state.layout_of(access);
         state.admit(local, access, layout)?;
         let Some(words) = state.at_once(local, access) else { return Ok(false) };
-        table::accumulate_bytes(words, layout.offset, kinds, operands);
+        table::accumulate_bytes(words, layout.offset, kind, how, operands);
         Ok(true)
     })?
 }
@@ -510,14 +522,15 @@ fn accumulate_at_once(
 async fn accumulate_bytes(
     state: &Rc<WindowState>,
     access: AccessCall,
-    (kind, how): (NumberKind, Combine),
+    kind: NumberKind,
+    how: Combine,
     operands: &[u8],
 ) -> Result<()> {
     let layout = state.layout_of(&access);
     state.prepare(&access).await?;
     let applied = Local::with(|local| {
         let words = state.mapped(local, access.target);
-        words.map(|words| table::accumulate_bytes(words, layout.offset, (kind, how), operands)).is_some()
+        words.map(|words| table::accumulate_bytes(words, layout.offset, kind, how, operands)).is_some()
     });
     if applied {
         return Ok(());
@@ -536,7 +549,7 @@ async fn accumulate_bytes(
     Ok(())
 }
 
-/// Adds to a number of mapped words, or compares and exchanges it; returns what it was.
+/// Adds to a number of mapped words, or compares and exchanges it; returns its previous value.
 #[inline]
 fn fetch_from(
     words: &[AtomicU64],
@@ -551,7 +564,7 @@ fn fetch_from(
     }
 }
 
-/// Does a fetch if the part is mapped; returns what was there if it was.
+/// Does a fetch if the part is mapped; returns the previous value if it did.
 #[inline]
 fn fetch_at_once(
     state: &WindowState,
@@ -602,7 +615,7 @@ async fn fetch_bits(
     Ok(u64::from_le_bytes(bits))
 }
 
-/// The kinds of an update as they travel: of the number, and what is done; padded to a word.
+/// Returns the kinds of an update on the wire: of the number and of the operation, padded to a word.
 fn kinds(kind: u8, how: Combine) -> [u8; 8] {
     [kind, how as u8, 0, 0, 0, 0, 0, 0]
 }

@@ -1,4 +1,4 @@
-//! The heads of messages of windows: 24 bytes, as those of collectives.
+//! The headers of messages of windows: 24 bytes, as those of collectives.
 
 use super::memory::Pieces;
 use isles_protocol::PlaceId;
@@ -8,15 +8,15 @@ use isles_runtime::wire::{DecodeError, Reader, Writer};
 use isles_transport::HandlerId;
 use serde::{Deserialize, Serialize};
 
-/// The number of an access to a part of a window, its answer, and its control, on the wire.
+/// Number of the message with an access to a part of a window, its answer, or its control.
 pub(crate) const WINDOW: HandlerId = HandlerId(14);
 
-/// The name of a window in the whole run.
+/// The id of a window in the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct WindowId {
     /// The place that made it.
     pub(super) home: PlaceId,
-    /// Counts the windows that `home` made.
+    /// Number of the window among those that `home` made.
     pub(super) serial: u64,
 }
 
@@ -33,46 +33,46 @@ ordered_keys! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum MessageKind {
-    /// Data for one piece, which follow.
+    /// Data for one piece; they follow.
     Put,
-    /// The same, and a notice.
+    /// The same, with a notice.
     PutNotify,
-    /// A notice of data that are there.
+    /// Notice that data have arrived.
     Notice,
     /// Data for several pieces: block, stride, data.
     PutStrided,
-    /// A request for several pieces: block, stride, count.
+    /// Request for several pieces: block, stride, count.
     Get,
-    /// Operands for elements that follow each other: kinds, operands.
+    /// Operands for consecutive elements: kinds, operands.
     Accumulate,
-    /// A request to add: kinds, operand.
+    /// Request to add: kinds, operand.
     FetchAdd,
-    /// A request to compare and exchange: kinds, expected, new.
+    /// Request to compare and exchange: kinds, expected, new.
     CompareExchange,
-    /// A request that is answered when everything before it is done.
+    /// Request that is answered once everything before it is done.
     Flush,
-    /// A request for where the part lies.
+    /// Request for the location of the part.
     Locate,
-    /// A request for the lock, alone or shared.
+    /// Request for the lock, exclusive or shared.
     LockExclusive,
     LockShared,
-    /// The lock is given back, and answered if the token says so.
+    /// Gives the lock back; answered if the token says so.
     Unlock,
-    /// An exposure for the receiver is open.
+    /// The receiver may access the part of the sender.
     Post,
-    /// The epoch of an exposure is over.
+    /// The sender has ended its epoch of accesses.
     Complete,
-    /// A request to note an access, which follows.
+    /// Request to record an access, which follows.
     Check,
-    /// The answer to the request of this token; what was asked for follows.
+    /// Answer to the request with this token; it follows.
     Reply,
-    /// A request to serve the part that follows.
+    /// Request to serve the part that follows.
     Serve,
-    /// The part is served no more, and its range, which follows, is given back.
+    /// Ends the service of the part, and gives back its range, which follows.
     EndServe,
-    /// A notice of the member with the rank `offset`, from the server of the part.
+    /// Notice by the member with the rank `offset`, from the server of the part.
     ServedNotice,
-    /// The same of a complete.
+    /// The same for a complete.
     ServedComplete,
 }
 
@@ -102,18 +102,18 @@ impl MessageKind {
     ];
 }
 
-/// The head of a message.
+/// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MessageHeader {
     pub(super) window: WindowId,
     pub(super) kind: MessageKind,
-    /// Names the request of the sender that is to be answered; 0 is none.
+    /// Number of the sender's request that is to be answered; 0 for none.
     pub(super) token: u32,
-    /// The first byte that is accessed; a rank, in what a server forwards.
+    /// First byte of the access; a rank in messages that a server forwards.
     pub(super) offset: u64,
 }
 
-/// Bytes of the head.
+/// Length of the header in bytes.
 pub(super) const HEAD_BYTES: usize = 24;
 
 /// Bit at which the kind begins in its word.
@@ -151,7 +151,7 @@ impl MessageHeader {
     }
 }
 
-/// Writes the pieces of a layout, but for the first byte, which is in the head.
+/// Writes the pieces of a layout without the first byte, which is in the header.
 pub(super) fn put_pieces(writer: &mut Writer<'_>, layout: Pieces) {
     [layout.block, layout.stride, layout.count].into_iter().for_each(|number| writer.put_u64(number as u64));
 }

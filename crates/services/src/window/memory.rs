@@ -1,7 +1,7 @@
 //! The memory of a part: words that several places read and write at once.
 //!
-//! Everything goes through atomic words, so that a race of a program gives some value and nothing worse. A word that an
-//! access covers in part keeps its other bytes, whoever writes those meanwhile. It knows bytes only.
+//! All accesses go through atomic words, so a race of a program yields some value and nothing worse. An access that
+//! covers a word in part keeps its other bytes, even if others write them meanwhile. The file knows bytes only.
 
 use super::number::{Combine, NumberKind, combine};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes of a word.
 pub(super) const WORD_BYTES: usize = size_of::<AtomicU64>();
 
-/// Returns how many words hold `bytes` bytes.
+/// Returns the number of words that hold `bytes` bytes.
 pub(super) fn words_of(bytes: u64) -> u64 {
     bytes.div_ceil(WORD_BYTES as u64)
 }
@@ -19,28 +19,28 @@ pub(super) fn words_of(bytes: u64) -> u64 {
 pub(super) struct Pieces {
     /// The first byte of the first piece.
     pub(super) offset: usize,
-    /// The length of each.
+    /// Length of each piece.
     pub(super) block: usize,
-    /// Distance from the first byte of one to that of the next.
+    /// Distance from the first byte of a piece to that of the next.
     pub(super) stride: usize,
     /// Number of pieces.
     pub(super) count: usize,
 }
 
 impl Pieces {
-    /// One piece.
+    /// Returns a layout of one piece.
     #[inline]
     pub(super) fn contiguous(offset: usize, bytes: usize) -> Pieces {
         Pieces { offset, block: bytes, stride: bytes, count: 1 }
     }
 
-    /// Returns the bytes of all pieces; `None` if that is more than any memory has.
+    /// Returns the number of bytes of all pieces; `None` if no memory has that many.
     #[inline]
     pub(super) fn bytes(&self) -> Option<usize> {
         self.block.checked_mul(self.count)
     }
 
-    /// Returns the byte behind the last; none if no memory has it.
+    /// Returns the byte after the last one; `None` if no memory has it.
     #[inline]
     pub(super) fn end(&self) -> Option<usize> {
         if self.count == 0 || self.block == 0 {
@@ -49,7 +49,7 @@ impl Pieces {
         (self.count - 1).checked_mul(self.stride)?.checked_add(self.block)?.checked_add(self.offset)
     }
 
-    /// Returns `true` if all of it lies within `bytes` bytes.
+    /// Returns `true` if all pieces lie within `bytes` bytes.
     #[inline]
     pub(super) fn is_within(&self, bytes: usize) -> bool {
         if self.count == 1 {
@@ -58,20 +58,20 @@ impl Pieces {
         self.bytes().is_some() && self.end().is_some_and(|end| end <= bytes)
     }
 
-    /// Returns where each piece begins.
+    /// Returns the first byte of each piece.
     pub(super) fn offsets(self) -> impl Iterator<Item = usize> {
         (0..self.count).map(move |index| self.offset + index * self.stride)
     }
 }
 
-/// Writes the pieces of `layout`, which lies within `words`, from `source`, which has as many bytes.
+/// Writes the pieces of `layout`, which lies within `words`, from `source`, which has the same number of bytes.
 #[inline]
 pub(super) fn store(words: &[AtomicU64], layout: Pieces, source: &[u8]) {
     if layout.block == 0 {
         return;
     }
     if layout.count == 1 {
-        // To cut one piece would take a division.
+        // Cutting a single piece would take a division.
         return store_piece(words, layout.offset, source);
     }
     for (offset, piece) in layout.offsets().zip(source.chunks_exact(layout.block)) {
@@ -79,7 +79,7 @@ pub(super) fn store(words: &[AtomicU64], layout: Pieces, source: &[u8]) {
     }
 }
 
-/// Reads the pieces of `layout`, which lies within `words`, into `into`, which has as many bytes.
+/// Reads the pieces of `layout`, which lies within `words`, into `into`, which has the same number of bytes.
 #[inline]
 pub(super) fn load(words: &[AtomicU64], layout: Pieces, into: &mut [u8]) {
     if layout.block == 0 {
@@ -113,7 +113,7 @@ fn store_piece(words: &[AtomicU64], offset: usize, piece: &[u8]) {
     }
 }
 
-/// Bytes from which on the processor's own instruction for strings copies faster than a loop of words.
+/// Length from which the processor's string instruction copies faster than a loop of words, in bytes.
 const STRING_BYTES_MIN: usize = 512;
 
 /// Writes whole words, up to the end of the shorter slice.
@@ -138,7 +138,7 @@ fn store_whole(words: &[AtomicU64], source: &[[u8; WORD_BYTES]]) {
         return;
     }
     for (word, bytes) in words.iter().zip(source).take(len) {
-        // Relaxed is enough: the message that tells of it carries the order.
+        // Relaxed is enough: the message that announces the write carries the order.
         word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
     }
 }
@@ -169,7 +169,7 @@ fn load_whole(words: &[AtomicU64], into: &mut [[u8; WORD_BYTES]]) {
     }
 }
 
-/// Writes some bytes of a word, and leaves the others as they are at that moment.
+/// Writes some bytes of a word, and keeps the others as they are at that moment.
 #[inline]
 fn store_part(word: &AtomicU64, at: usize, bytes: &[u8]) {
     let (mut value, mut mask) = ([0; WORD_BYTES], [0; WORD_BYTES]);
@@ -179,7 +179,7 @@ fn store_part(word: &AtomicU64, at: usize, bytes: &[u8]) {
     update_word(word, |before| before & !mask | value);
 }
 
-/// Replaces a word by what `next` makes of it, as one step; returns what it was.
+/// Replaces a word by the result of `next`, atomically; returns the previous value.
 #[inline]
 fn update_word(word: &AtomicU64, next: impl Fn(u64) -> u64) -> u64 {
     let mut before = word.load(Ordering::Relaxed);
@@ -223,8 +223,8 @@ fn shift(offset: usize, bytes: usize) -> u32 {
     from_low as u32 * u8::BITS
 }
 
-/// Replaces the number at byte `offset`, a multiple of its size, by what `next` makes of it, as one step; returns what
-/// it was.
+/// Replaces the number at byte `offset`, a multiple of its size, by the result of `next`, atomically; returns the
+/// previous value.
 #[inline]
 fn update(words: &[AtomicU64], offset: usize, kind: NumberKind, next: impl Fn(u64) -> u64) -> u64 {
     let (shift, mask) = (shift(offset, kind.bytes()), kind.mask());
@@ -235,7 +235,7 @@ fn update(words: &[AtomicU64], offset: usize, kind: NumberKind, next: impl Fn(u6
     before >> shift & mask
 }
 
-/// Combines the number at byte `offset` with `operand`; returns what it was.
+/// Combines the number at byte `offset` with `operand`; returns the previous value.
 #[inline]
 pub(super) fn accumulate(
     words: &[AtomicU64],
@@ -251,7 +251,7 @@ pub(super) fn accumulate(
     update(words, offset, kind, |before| combine(kind, how, before, operand))
 }
 
-/// Replaces the number at byte `offset` by `new` if it has the bits `expected`; returns what it was.
+/// Replaces the number at byte `offset` by `new` if it has the bits `expected`; returns the previous value.
 #[inline]
 pub(super) fn compare_exchange(
     words: &[AtomicU64],
@@ -273,7 +273,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pieces at any offset, of any length, are those of a slice of bytes; all other bytes stay.
+        /// Pieces at any offset, of any length, behave as those of a slice of bytes; all other bytes stay.
         #[test]
         fn pieces_are_written_and_read_as_in_a_slice_of_bytes(
             offset in 0_usize..20,
@@ -296,7 +296,7 @@ mod tests {
             prop_assert_eq!(read, source);
         }
 
-        /// A number of any kind is combined at its place; its neighbours in the word stay.
+        /// A number of any kind is combined in place; its neighbours in the word stay.
         #[test]
         fn a_number_is_combined_where_it_lies(value in any::<u64>(), operand in any::<u64>(), at in 0_usize..2) {
             let words = [AtomicU64::new(value), AtomicU64::new(value)];

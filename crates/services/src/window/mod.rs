@@ -1,11 +1,10 @@
 //! Windows: memory of each member of a team that every member reads and writes by itself.
 //!
-//! The handle, and how windows are made. The rest is cut by what changes for which reason: [`memory`] is words and
-//! bytes, [`number`] what is done to elements, [`access`] the accesses and [`sync`] the epochs of a program, [`own`] a
-//! part that is a slice of its place in between, [`transfer`] what goes by message, [`header`] how, [`forms`] the
-//! other forms: [`forms::queue`] keeps everything back, [`forms::check`] looks for conflicts, [`forms::served`] lies
-//! in memory of a modelled chip; [`state`] is one window at one place, [`table`] all of them. `docs/design/windows.md`
-//! says why it is right.
+//! Here are the handle, and how windows are made. [`memory`] has words and bytes, [`number`] the operations on
+//! elements, [`access`] the accesses and [`sync`] the epochs of a program, [`own`] parts that are slices of their place
+//! between epochs, [`transfer`] the accesses by message, [`header`] the messages, and [`forms`] the other forms:
+//! [`forms::queue`] defers everything, [`forms::check`] looks for conflicts, [`forms::served`] lies in memory of a
+//! modelled chip. [`state`] is one window at one place, [`table`] all of them. `docs/design/windows.md` has the proof.
 
 mod access;
 /// Forms of a window beside the default one.
@@ -23,6 +22,7 @@ mod sync;
 pub(crate) mod table;
 mod transfer;
 
+pub use access::Strided;
 pub use forms::served::ServedMemory;
 pub use number::{Combine, NumberKind, WindowNumber};
 pub use own::{ClosedWindow, OpenWindow, OwnPart};
@@ -46,11 +46,11 @@ use std::marker::PhantomData;
 use std::panic::Location;
 use std::rc::Rc;
 
-/// Memory of each member of a team, which every member reads and writes without the owner's help; a handle that can be
-/// sent to any of them.
+/// Memory of each member of a team, which every member reads and writes without the owner's help. The handle can be
+/// sent to any member.
 ///
-/// Members are named by their rank. Elements are plain (`bytemuck`), and zero at first. Where places share memory, an
-/// access is a copy; elsewhere it is a message that the target takes in by itself.
+/// A rank names a member. Elements are plain (`bytemuck`), and zero at first. If places share memory, an access is a
+/// copy; otherwise it is a message, which the target handles by itself.
 ///
 /// ```ignore
 /// let window = Window::<f64>::new(columns).await?;
@@ -62,30 +62,31 @@ use std::rc::Rc;
 /// .await?;
 /// ```
 ///
-/// **Epochs.** A place accesses parts within an epoch only: that of a [`fence`](Window::fence), in which a new window
-/// is; from [`start`](Window::start) to [`complete`](Window::complete), for which the targets [`post`](Window::post)
-/// and [`wait`](Window::wait); or from [`lock`](Window::lock) to [`unlock`](Window::unlock). Several tasks of a place
-/// share its epochs. A `start` or a lock that fails or is given up leaves the place in the epoch in which it was.
+/// **Epochs.** A place accesses parts only within an epoch: that of a [`fence`](Window::fence), in which a new window
+/// starts; from [`start`](Window::start) to [`complete`](Window::complete), for which the targets
+/// [`post`](Window::post) and [`wait`](Window::wait); or from [`lock`](Window::lock) to [`unlock`](Window::unlock). The
+/// tasks of a place share its epochs. A `start` or a lock that fails or is given up leaves the place in its previous
+/// epoch.
 ///
-/// **Order.** What one place does to one part is done in its order. Of two places nothing is promised but what epochs
-/// order: who reads what another writes in the same epoch sees some mixture of old and new, element by element of up
-/// to 8 bytes. [`WindowOptions::checked`] finds such programs.
+/// **Order.** The accesses of one place to one part are done in order. Between two places only epochs order accesses: a
+/// place that reads what another writes in the same epoch sees a mixture of old and new, element by element of up to 8
+/// bytes. [`WindowOptions::checked`] finds such programs.
 ///
 /// # Errors
 /// Of every operation:
 /// - [`DeadPlace`](ErrorKind::DeadPlace): the member that it needs died.
-/// - [`Misused`](ErrorKind::Misused): an index or a rank out of range; no epoch for it, or one whose `start` or lock is
-///   not granted yet, then the error names the line of the epoch that it met; a conflict of a window that checks, then
-///   it names both accesses; a handle of another run.
+/// - [`Misused`](ErrorKind::Misused): an index or a rank is out of range; there is no epoch for the access, or its
+///   `start` or lock is not granted yet (the error names the line of the epoch that is open); the window checks
+///   accesses and finds a conflict (the error names both accesses); or the handle is of another run.
 pub struct Window<T: 'static> {
-    // Goes before `share`, as in `PlaceLocal`.
+    // Dropped before `share`, as in `PlaceLocal`.
     value: Rc<WindowPart<T>>,
     share: PartRef,
 }
 
 travels_by_share!(Window, WindowPart<T>);
 
-/// The part of one place.
+/// The part of a window at one place.
 struct WindowPart<T> {
     state: Rc<WindowState>,
     element: PhantomData<T>,
@@ -101,28 +102,28 @@ impl<T> Drop for WindowPart<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WindowOptions {
-    /// Accesses and locks are kept until the epoch ends, and then sent: lock, data and unlock, one after the other, as
+    /// Defers accesses and locks to the end of the epoch, and then sends lock, data and unlock one after the other, as
     /// RCKMPI did. For comparisons.
     pub queued: bool,
-    /// Each access asks the owner first whether it conflicts with another one of the epoch. For tests of a program.
+    /// Asks the owner before each access whether it conflicts with another one of the epoch. For tests of a program.
     pub checked: bool,
-    /// On a modelled chip, parts lie in this memory, and a place on the other core of each member's tile serves the
-    /// accesses to them. Without effect on other machines. Excludes the other options.
+    /// On a modelled chip, places the parts in this memory, where a place on the other core of each member's tile
+    /// serves the accesses to them. Without effect on other machines. Excludes the other options.
     pub served: Option<ServedMemory>,
 }
 
 impl WindowOptions {
-    /// As the default, in the queued form.
+    /// The default, in the queued form.
     pub fn queued() -> WindowOptions {
         WindowOptions { queued: true, ..WindowOptions::default() }
     }
 
-    /// As the default, and looks for conflicts.
+    /// The default, with checks for conflicts.
     pub fn checked() -> WindowOptions {
         WindowOptions { checked: true, ..WindowOptions::default() }
     }
 
-    /// As the default, and served on a modelled chip.
+    /// The default, served on a modelled chip.
     pub fn served(memory: ServedMemory) -> WindowOptions {
         WindowOptions { served: Some(memory), ..WindowOptions::default() }
     }
@@ -164,12 +165,12 @@ pub(crate) struct Seed {
     servers: Option<Vec<PlaceId>>,
 }
 
-// The bound stands at each function, so that the compiler says what an element must be.
+// The bound is on each function, so that the compiler says what an element must be.
 impl<T: 'static> Window<T> {
-    /// Makes a window with `len` elements at every place; ends when all are there.
+    /// Makes a window with `len` elements at every place; returns once all parts exist.
     ///
     /// # Errors
-    /// As [`Window`] says; [`Misused`](ErrorKind::Misused): there is no memory for it.
+    /// As [`Window`] says; [`Misused`](ErrorKind::Misused): a place has no memory for its part.
     #[track_caller]
     pub fn new(len: usize) -> impl Future<Output = Result<Window<T>>>
     where
@@ -195,12 +196,11 @@ impl<T: 'static> Window<T> {
         async move { Ok(made.await?.0) }
     }
 
-    /// Makes a window as [`Window::new_on`], with the given number of elements at each rank, which may be none, and
-    /// with `options`.
+    /// As [`Window::new_on`], with the given number of elements at each rank, which may be zero, and with `options`.
     ///
     /// # Errors
-    /// As [`Window::new_on`]; [`Misused`](ErrorKind::Misused): there are not as many lengths as members, or a member of
-    /// a served window has no place on its tile that could serve it.
+    /// As [`Window::new_on`]; [`Misused`](ErrorKind::Misused): there is not one length for each member, or no place on
+    /// the tile of a member can serve its part of a served window.
     #[track_caller]
     pub fn with_lens(
         team: &Team,
@@ -233,7 +233,7 @@ impl<T: Element> Window<T> {
         Window::make(line, members, lens, options)
     }
 
-    /// Makes a window, and says whether each member can map each part of it.
+    /// Makes a window, and finds out whether each member can map each part of it.
     fn make(
         line: Line,
         members: Result<Members>,
@@ -275,7 +275,7 @@ impl<T: Element> Window<T> {
     }
 }
 
-/// Returns the servers of a window with these options, if it has some.
+/// Returns the servers of a window with these options, if it has any.
 ///
 /// # Errors
 /// A member cannot be served, or the options exclude each other.
@@ -291,7 +291,7 @@ fn find_servers(members: &Members, options: WindowOptions) -> Result<Option<Vec<
 }
 
 impl<T> WindowPart<T> {
-    /// The part of this place.
+    /// Makes the part of this place.
     fn new(seed: Seed) -> WindowPart<T> {
         Local::with(|local| {
             let state = Rc::new(WindowState::new(local, seed));
@@ -312,36 +312,36 @@ impl<T: 'static> Window<T> {
         self.state().members.len()
     }
 
-    /// The rank of this place, from 0.
+    /// Returns the rank of this place, from 0.
     pub fn rank(&self) -> usize {
         self.state().rank as usize
     }
 
-    /// The member with `rank`.
+    /// Returns the member with `rank`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such rank.
     #[track_caller]
     pub fn place_of(&self, rank: usize) -> Place {
         Place::of(self.state().members.member(rank))
     }
 
-    /// The rank of `place`; none if it is not a member.
+    /// Returns the rank of `place`, or `None` if it is not a member.
     pub fn rank_of(&self, place: Place) -> Option<usize> {
         self.state().members.rank_of(place.id())
     }
 
-    /// Returns the number of elements in the part of `rank`; none if there is no such rank.
+    /// Returns the number of elements in the part of `rank`; 0 if there is no such rank.
     pub fn len_of(&self, rank: usize) -> usize {
         if rank < self.size() { self.state().lens.of(rank) as usize } else { 0 }
     }
 }
 
 impl<T: Element> Window<T> {
-    /// Reads the elements from `at` on of the part here, in any epoch.
+    /// Reads elements of the part here, from `at` on, in any epoch.
     ///
     /// # Errors
-    /// [`Misused`](ErrorKind::Misused): out of range, or a handle of another run.
+    /// [`Misused`](ErrorKind::Misused): the range is out of bounds, or the handle is of another run.
     #[track_caller]
     pub fn read(&self, at: usize, into: &mut [T]) -> Result<()> {
         let layout = self.own_layout("a read", at, into.len())?;
@@ -349,7 +349,7 @@ impl<T: Element> Window<T> {
         Ok(())
     }
 
-    /// Writes the elements from `at` on of the part here, in any epoch.
+    /// Writes elements of the part here, from `at` on, in any epoch.
     ///
     /// # Errors
     /// As [`Window::read`].
@@ -377,7 +377,7 @@ impl<T: Element> Window<T> {
     }
 }
 
-/// An epoch that something met, in words.
+/// Describes the epoch that is in the way of an operation.
 fn describe(fault: EpochFault<Option<Line>>) -> String {
     let Some(line) = fault.since else {
         return "the open epoch is that of a new window".to_owned();

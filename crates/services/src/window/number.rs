@@ -1,11 +1,11 @@
 //! Numbers that windows combine: all of Rust's of up to 64 bits.
 //!
-//! The kind of a number and the operation travel as one byte each, so that the owner of a part needs no code for each
+//! The kind of a number and the operation are one byte each in a message, so the owner of a part needs no code for each
 //! type of element. A number is held as its bits, the upper ones zero.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 
-/// Operation by which `accumulate` combines an element with an operand.
+/// Operation of `accumulate`: combines an element with an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Combine {
@@ -15,11 +15,11 @@ pub enum Combine {
     Min,
     /// Keeps the larger one.
     Max,
-    /// Keeps the bits that both have; of a floating-point number, of its bits.
+    /// Keeps the bits that both have; floating-point numbers by their representation.
     And,
-    /// Keeps the bits that one has.
+    /// Keeps the bits that at least one has.
     Or,
-    /// Keeps the bits that one of them alone has.
+    /// Keeps the bits that exactly one has.
     Xor,
     /// Takes the operand.
     Replace,
@@ -34,7 +34,7 @@ impl Combine {
     }
 }
 
-/// An element that can be combined and compared as one step: all of Rust's numbers of up to 64 bits.
+/// An element that can be combined and compared atomically: all of Rust's numbers of up to 64 bits.
 pub trait WindowNumber: NoUninit + AnyBitPattern + sealed::Sealed {
     #[doc(hidden)]
     const KIND: NumberKind;
@@ -51,7 +51,7 @@ mod sealed {
 /// Makes the kinds, the trait's implementations, and the table of operations.
 macro_rules! numbers {
     ($($Kind:ident: $number:ty as $bits:ty, $sum:expr;)*) => {
-        /// The kind of a number; no part of the interface.
+        /// The kind of a number; not part of the public interface.
         #[doc(hidden)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
@@ -74,7 +74,7 @@ macro_rules! numbers {
             }
         }
 
-        /// Returns the bits of what `how` makes of two numbers.
+        /// Returns the bits of the result of `how` on two numbers.
         #[inline]
         pub(super) fn combine(kind: NumberKind, how: Combine, one: u64, other: u64) -> u64 {
             match how {
@@ -129,7 +129,7 @@ numbers! {
 }
 
 impl NumberKind {
-    /// Reads a number from its bytes, as many as it has.
+    /// Reads a number from `bytes`, which has its length.
     #[inline]
     pub(super) fn read(self, bytes: &[u8]) -> u64 {
         match *bytes {
@@ -141,7 +141,7 @@ impl NumberKind {
         }
     }
 
-    /// Returns the bits that a number has.
+    /// Returns a mask of the bits of the number.
     #[inline]
     pub(super) const fn mask(self) -> u64 {
         u64::MAX >> (u64::BITS as usize - 8 * self.bytes())

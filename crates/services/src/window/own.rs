@@ -1,14 +1,14 @@
-//! A window whose parts are, in turns, slices of their places and open to all members.
+//! A window whose parts are alternately slices of their places and open to all members.
 //!
-//! The types are the states. A [`ClosedWindow`] is as it was made: it can travel and nothing can be done with it. Each
-//! member takes its [`OwnPart`] of it, the elements as a slice. All members open it together, which consumes the slices
-//! and gives an [`OpenWindow`]; all of them close that together, which gives the slices back. Invariant: as long as any
-//! member has its slice, no member can access the part, because between the two lies a fence in which all members took
-//! part, and each gave up its slice before it, or its accesses.
+//! The types are the states. A [`ClosedWindow`] is as it was made: it can be sent, and nothing else can be done with
+//! it. Each member takes its [`OwnPart`], the elements as a slice. All members open the window together, which consumes
+//! the slices and returns an [`OpenWindow`]; all of them close it together, which returns the slices. Invariant: while
+//! any member has its slice, no member can access the part, because between the two lies a fence that all members took
+//! part in, and before it each gave up its slice, or its accesses.
 
 use super::number::{Combine, WindowNumber};
 use super::state::BorrowedWords;
-use super::{Window, WindowOptions};
+use super::{Strided, Window, WindowOptions};
 use crate::team::Team;
 use isles_runtime::capture::Element;
 use isles_runtime::{Error, ErrorKind, Result};
@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
-/// A window that no member can access yet; a handle that can be sent to any of them.
+/// A window that no member can access yet. The handle can be sent to any member.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct ClosedWindow<T: 'static> {
@@ -38,7 +38,7 @@ impl<T> Clone for ClosedWindow<T> {
 impl<T: Element> ClosedWindow<T> {
     /// Makes a window with `lens[rank]` elements, all zero, at each rank of `team`; one member makes it.
     ///
-    /// Elements lie in words of 8 bytes: a type that needs a coarser alignment, or has no bytes, does not compile.
+    /// Elements lie in words of 8 bytes: a type of stricter alignment, or of size zero, does not compile.
     ///
     /// # Errors
     /// As [`Window::with_lens`].
@@ -58,22 +58,22 @@ impl<T: Element> ClosedWindow<T> {
         }
     }
 
-    /// Returns `true` if each member can map each part, so that no access goes by message.
+    /// Returns `true` if each member can map each part, so that no access needs a message.
     pub fn is_near(&self) -> bool {
         self.is_near
     }
 
-    /// Returns the part of this place; called once at each member.
+    /// Returns the part of this place; call it once at each member.
     ///
     /// # Errors
-    /// [`Misused`](ErrorKind::Misused): it was taken before, or the window is one of another run.
+    /// [`Misused`](ErrorKind::Misused): the part was taken before, or the window belongs to another run.
     pub fn take(&self) -> Result<OwnPart<T>> {
         OwnPart::lent(self.window.clone())
     }
 }
 
-/// Elements of this place as a slice: of memory of its own, or of its part of a window, which nobody else can access as
-/// long as this exists.
+/// The elements of this place as a slice: memory of its own, or its part of a window, which no other place can access
+/// while this exists.
 pub struct OwnPart<T: 'static> {
     values: NonNull<T>,
     len: usize,
@@ -82,9 +82,9 @@ pub struct OwnPart<T: 'static> {
 
 /// Memory of the elements.
 enum OwnMemory<T: 'static> {
-    /// A box of as many elements.
+    /// A box of the elements.
     Private,
-    /// A part of this window; with what keeps it mapped when the run is over.
+    /// A part of this window, and the owner of its mapping, which may outlive the run.
     Window(Window<T>, #[expect(dead_code, reason = "it is kept, not read")] Option<Rc<dyn Any>>),
 }
 
@@ -106,9 +106,10 @@ impl<T: Element> OwnPart<T> {
         Ok(OwnPart { values: words.cast(), len, memory: OwnMemory::Window(window, hold) })
     }
 
-    /// Opens the window of the part to all members, who all do so: ends when each has given up its slice.
+    /// Opens the window of the part to all members; returns once all of them have called it, and so given up their
+    /// slices.
     ///
-    /// If it fails or is given up, nobody gets at the part any more.
+    /// If it fails or is given up, no member can access the part any more.
     ///
     /// # Errors
     /// [`Misused`](ErrorKind::Misused): the part belongs to no window, or to one of another run.
@@ -180,8 +181,8 @@ impl<T: fmt::Debug> fmt::Debug for OwnPart<T> {
 
 /// A window while every member can access each part, from [`OwnPart::open`] to [`OpenWindow::close`].
 ///
-/// Its accesses are those of [`Window`] and fail as those do. A member that drops it gets at its part no more, and the
-/// others' fences end with that error.
+/// Its accesses are those of [`Window`], and fail as those do. A member that drops it loses its part, and the fences of
+/// the others end with that error.
 pub struct OpenWindow<T: 'static> {
     window: Window<T>,
     is_closed: bool,
@@ -196,9 +197,9 @@ impl<T: 'static> Drop for OpenWindow<T> {
 }
 
 impl<T: Element> OpenWindow<T> {
-    /// Closes the window at all members, who all do so, when all accesses are done; returns the part of this place.
+    /// Closes the window; returns the part of this place once all members have called it and all accesses are done.
     ///
-    /// If it fails or is given up, nobody gets at the part any more.
+    /// If it fails or is given up, no member can access the part any more.
     ///
     /// # Errors
     /// [`DeadPlace`](ErrorKind::DeadPlace): a member died.
@@ -258,7 +259,7 @@ impl<T: Element> OpenWindow<T> {
         &self,
         target: usize,
         at: usize,
-        pieces: (usize, usize),
+        pieces: Strided,
         into: &mut [T],
     ) -> impl Future<Output = Result<()>> {
         self.window.get_strided(target, at, pieces, into)

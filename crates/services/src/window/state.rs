@@ -1,6 +1,6 @@
 //! State of one window at one place: its part, the location of the others, its epochs, and the waiting tasks.
 //!
-//! Invariant: nothing of it is borrowed while a task is woken or a message sent.
+//! Invariant: nothing of it is borrowed while a task is woken or a message is sent.
 
 use super::forms::queue::QueuedOperation;
 use super::forms::served::{ServeRequest, ServedMemory, ServedPart};
@@ -34,13 +34,13 @@ pub(super) type Line = &'static Location<'static>;
 
 /// Memory of a part.
 enum Memory {
-    /// In memory that others may have mapped.
+    /// A region that other places may have mapped.
     Region(Region),
-    /// In memory of this place alone.
+    /// Memory of this place alone.
     Heap(Box<[AtomicU64]>),
-    /// In memory of a modelled chip; at the owner of the part and at its server.
+    /// Memory of a modelled chip; at the owner of the part and at its server.
     Served(ServedPart),
-    /// Nowhere: the system has no memory for it.
+    /// None: the system has no memory for the part.
     None,
 }
 
@@ -61,33 +61,33 @@ impl Memory {
     }
 }
 
-/// The words of a part that is lent. They stay where they are as long as the state of its window and `hold` live.
+/// The words of a part that is lent. They do not move while the state of its window and `hold` live.
 pub(super) struct BorrowedWords {
     pub(super) words: NonNull<[AtomicU64]>,
-    /// Owner that keeps them mapped, if that is not the state itself.
+    /// The owner of their mapping, if that is not the state itself.
     pub(super) hold: Option<Rc<dyn Any>>,
 }
 
-/// Location of the part of another member, as far as this place knows.
+/// Location of the part of another member, as known here.
 #[derive(Clone, Copy)]
 pub(super) enum PartLocation {
     Unknown,
-    /// In a region that this place can view.
+    /// A region that this place can view.
     Mapped(Region),
-    /// Reachable only by its owner.
+    /// Reachable only through messages.
     Remote,
 }
 
 /// State a place keeps of another member.
 pub(super) struct Peer {
     pub(super) location: Cell<PartLocation>,
-    /// True if messages of accesses went there since the last flush.
+    /// True if accesses were sent there since the last flush.
     pub(super) is_touched: Cell<bool>,
-    /// Number of notices that have come from there.
+    /// Number of notices received from there.
     pub(super) notices: Cell<u64>,
 }
 
-/// A task that waits for something to be heard.
+/// A task that waits for a message.
 struct Wait {
     number: u64,
     waker: Waker,
@@ -99,20 +99,20 @@ pub(crate) struct WindowState {
     pub(super) id: WindowId,
     pub(super) attachment: Attachment,
     pub(super) members: Members,
-    /// Ranks are positions in `members`; this is that of this place.
+    /// The rank of this place: its position in `members`.
     pub(super) rank: u32,
     pub(super) lens: PartLengths,
     pub(super) element_bytes: usize,
     pub(super) options: WindowOptions,
-    /// A team that only fences use; none at a server.
+    /// A team that only fences use; `None` at a server.
     pub(super) team: Option<Team>,
     /// The server of each rank; `None` if each member serves its own part.
     pub(super) servers: Option<Vec<PlaceId>>,
     memory: Memory,
-    /// True if the part here is lent as a slice, so that nobody may look at its words.
+    /// True while the part here is lent as a slice, so that nothing else may access its words.
     is_lent: Cell<bool>,
     pub(super) peers: Box<[Peer]>,
-    /// Its lines are none as long as the window is new.
+    /// Has no lines while the window is new.
     pub(super) epoch: RefCell<AccessEpoch<Option<Line>>>,
     /// Number of fences this place has passed.
     pub(super) fences: Cell<u64>,
@@ -120,7 +120,7 @@ pub(crate) struct WindowState {
     /// The lock of the part here; a request is answered by its token.
     pub(super) lock: RefCell<LockQueue<u32>>,
     pub(super) log: RefCell<AccessLog<String>>,
-    /// In the queued form, what was queued for each member.
+    /// In the queued form, the operations queued for all members.
     pub(super) queued: RefCell<Vec<QueuedOperation>>,
     waits: RefCell<Vec<Wait>>,
     next_wait: Cell<u64>,
@@ -140,7 +140,7 @@ struct WindowSetup {
 }
 
 impl WindowState {
-    /// The state of a member.
+    /// Returns the state of a member.
     pub(super) fn new(local: &Local, seed: super::Seed) -> WindowState {
         let members = seed.team.members().unwrap_or(Members::All(local.places()));
         let rank = members.rank_of(local.here()).unwrap_or_default();
@@ -163,7 +163,7 @@ impl WindowState {
         WindowState::of_setup(local, setup)
     }
 
-    /// The state of the server of a part.
+    /// Returns the state of the server of a part.
     pub(super) fn server(
         local: &Local,
         id: WindowId,
@@ -239,7 +239,7 @@ impl WindowState {
         is_mapped && local.endpoint().other_hosts().is_none()
     }
 
-    /// Returns the words of the part here; none while it is lent.
+    /// Returns the words of the part here; empty while it is lent.
     #[inline]
     pub(super) fn own<'a>(&'a self, local: &'a Local) -> &'a [AtomicU64] {
         match &self.memory {
@@ -263,7 +263,7 @@ impl WindowState {
         self.served().map(|part| part.range)
     }
 
-    /// Reads bytes of the part here, which are within it.
+    /// Reads bytes of the part here; `layout` lies within it.
     pub(super) fn load_own(&self, local: &Local, layout: Pieces, into: &mut [u8]) {
         match self.served() {
             Some(part) => part.load(layout, into),
@@ -271,7 +271,7 @@ impl WindowState {
         }
     }
 
-    /// Writes bytes of the part here, which are within it.
+    /// Writes bytes of the part here; `layout` lies within it.
     pub(super) fn store_own(&self, local: &Local, layout: Pieces, data: &[u8]) {
         match self.served() {
             Some(part) => part.store(layout, data),
@@ -299,7 +299,7 @@ impl WindowState {
         }
     }
 
-    /// Asks the servers to serve the parts, whose ranges are in the order of the ranks.
+    /// Asks the servers to serve the parts; `ranges` are in the order of the ranks.
     ///
     /// # Errors
     /// A server is dead.
@@ -320,8 +320,8 @@ impl WindowState {
         Ok(())
     }
 
-    /// Lends the words of the part here, of which [`WindowState::own`] shows nothing until [`WindowState::end_loan`];
-    /// none if they are lent already.
+    /// Lends the words of the part here, which [`WindowState::own`] hides until [`WindowState::end_loan`]; `None` if
+    /// they are lent already.
     pub(super) fn lend(&self, local: &Local) -> Option<BorrowedWords> {
         let words = NonNull::from(self.own(local));
         let is_mapped = self.region().is_some();
@@ -337,7 +337,7 @@ impl WindowState {
         self.is_lent.get()
     }
 
-    /// Returns where the part here lies, for those that can map it.
+    /// Returns the region of the part here, for places that can map it.
     pub(super) fn region(&self) -> Option<Region> {
         match self.memory {
             Memory::Region(region) => Some(region),
@@ -350,7 +350,7 @@ impl WindowState {
         local.endpoint().shared_memory()?.view(region)
     }
 
-    /// Returns the words of the part of `target`, if they can be reached from here.
+    /// Returns the words of the part of `target`, if this place can access them directly.
     #[inline]
     pub(super) fn mapped<'a>(&'a self, local: &'a Local, target: u32) -> Option<&'a [AtomicU64]> {
         if self.is_own(target) {
@@ -362,7 +362,7 @@ impl WindowState {
         }
     }
 
-    /// Returns the bytes of the part of `target`.
+    /// Returns the number of bytes of the part of `target`.
     #[inline]
     pub(super) fn bytes_at(&self, target: u32) -> u64 {
         self.lens.of(target as usize).saturating_mul(self.element_bytes as u64)
@@ -373,12 +373,12 @@ impl WindowState {
         self.members.member(rank as usize)
     }
 
-    /// Sends a message of this window to member `to`, which is another one, or to its server.
+    /// Sends a message of this window to another member `to`, or to its server.
     ///
     /// # Errors
-    /// Nothing was sent: it is dead.
+    /// The receiver is dead, and nothing was sent.
     pub(super) fn send(&self, local: &Local, to: u32, head: MessageHeader, body: &Encode<'_>) -> Result<()> {
-        // Messages that must follow data are of their class. If a part is mapped, there are none.
+        // Messages that must follow data have their class. If a part is mapped, there are none.
         let is_mapped = matches!(self.peers[to as usize].location.get(), PartLocation::Mapped(_));
         let is_alone = matches!(head.kind, MessageKind::Locate | MessageKind::Post);
         let class = if is_mapped || is_alone { Class::Control } else { Class::Data };
@@ -391,7 +391,7 @@ impl WindowState {
         Ok(())
     }
 
-    /// Waits until `condition` returns something; `what` says for what.
+    /// Waits until `condition` returns a result; `what` describes the wait.
     ///
     /// # Errors
     /// Those of `condition`.
@@ -411,13 +411,13 @@ impl WindowState {
         .await
     }
 
-    /// Wakes the tasks that wait, which look for themselves.
+    /// Wakes the waiting tasks, which check by themselves.
     pub(super) fn wake(&self) {
         let wakers: Vec<Waker> = self.waits.borrow().iter().map(|wait| wait.waker.clone()).collect();
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Returns the waits here, a line each.
+    /// Returns the waits here, one line each.
     pub(super) fn explain(&self) -> Vec<String> {
         self.waits.borrow().iter().map(|wait| wait.what.clone()).collect()
     }
@@ -465,7 +465,7 @@ impl Drop for WindowState {
             Memory::Served(part) if !self.is_server() => {
                 let head = MessageHeader::new(self.id, MessageKind::EndServe);
                 let put = |writer: &mut Writer<'_>| writer.put_serde(&part.range);
-                // A dead server gives nothing back.
+                // A dead server cannot give it back.
                 if self.send(local, self.rank, head, &put).is_err() {
                     part.give_back();
                 }

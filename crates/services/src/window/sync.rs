@@ -22,32 +22,32 @@ fn misused(what: &str, fault: EpochFault<Option<Line>>) -> Error {
     Error::new(ErrorKind::Misused, format!("{what}: {}", describe(fault)))
 }
 
-/// Makes what was written to mapped parts visible before all that follows.
+/// Makes writes to mapped parts visible before everything that follows.
 #[inline]
 fn order_memory() {
-    // SeqCst: what this place reads after a flush is not older than what it wrote before it.
+    // SeqCst: reads of this place after a flush are not older than its writes before it.
     atomic::fence(Ordering::SeqCst); // PAIR window: publish, observe
 }
 
 impl<T: 'static> Window<T> {
-    /// Ends the epoch of all members and begins the next: what any of them did before is done everywhere after it.
+    /// Ends the epoch of all members and begins the next: every access before it is done when it returns.
     ///
     /// A collective: every member calls it, as [`Team::barrier`](crate::Team::barrier).
     ///
     /// # Errors
-    /// As [`Window`] says. [`DeadPlace`](ErrorKind::DeadPlace): a member died; no fence of the window succeeds
-    /// any more.
+    /// As [`Window`] says. [`DeadPlace`](ErrorKind::DeadPlace): a member died; every later fence of the window fails,
+    /// too.
     #[track_caller]
     pub fn fence(&self) -> impl Future<Output = Result<()>> {
         self.fence_at(Location::caller())
     }
 
-    /// As [`Window::fence`], for the line of the program that asked for it.
+    /// As [`Window::fence`], for the line of the program that called it.
     pub(super) async fn fence_at(&self, line: Line) -> Result<()> {
         named(line, fence(self.state(), line).await)
     }
 
-    /// Ends when all accesses of this place to the part of `target` are done there.
+    /// Waits until all accesses of this place to the part of `target` are done there.
     ///
     /// # Errors
     /// As [`Window`] says.
@@ -78,7 +78,7 @@ impl<T: 'static> Window<T> {
         named(line, post(self.state(), group))
     }
 
-    /// Begins an epoch in which the parts of `group`, by rank, may be accessed; ends when all of them have posted.
+    /// Begins an epoch of accesses to the parts of `group`, by rank; returns once all of them have posted.
     ///
     /// # Errors
     /// As [`Window`] says.
@@ -88,7 +88,7 @@ impl<T: 'static> Window<T> {
         async move { named(line, start(self.state(), group, line).await) }
     }
 
-    /// Ends the epoch of `start`: all accesses are done at their targets when those have waited.
+    /// Ends the epoch of `start`; all accesses are done at a target once it has called [`Window::wait`].
     ///
     /// # Errors
     /// As [`Window`] says.
@@ -108,10 +108,9 @@ impl<T: 'static> Window<T> {
         async move { named(line, wait(self.state()).await) }
     }
 
-    /// Locks the part of `target`, alone, and begins an epoch in which it may be accessed.
+    /// Locks the part of `target` exclusively, and begins an epoch of accesses to it.
     ///
-    /// Several parts may be locked at once; places that lock the same ones in different orders may wait for each other
-    /// for ever.
+    /// A place may lock several parts at once; places that lock the same parts in different orders may deadlock.
     ///
     /// # Errors
     /// As [`Window`] says.
@@ -121,7 +120,7 @@ impl<T: 'static> Window<T> {
         async move { named(line, lock(self.state(), target, LockMode::Exclusive, line).await) }
     }
 
-    /// As [`Window::lock`], together with others that lock it shared.
+    /// As [`Window::lock`], but shares the lock with others that lock it shared.
     ///
     /// # Errors
     /// As [`Window`] says.
@@ -141,11 +140,11 @@ impl<T: 'static> Window<T> {
         async move { named(line, unlock(self.state(), target, line).await) }
     }
 
-    /// Waits until member `from` has done `count` puts with a notice to the part here, since the window was made; their
+    /// Waits until member `from` has done `count` puts with a notice to the part here since the window was made; their
     /// data are there.
     ///
     /// # Errors
-    /// [`DeadPlace`](ErrorKind::DeadPlace): it died before.
+    /// [`DeadPlace`](ErrorKind::DeadPlace): the member died before.
     #[track_caller]
     pub fn notified(&self, from: usize, count: u64) -> impl Future<Output = Result<()>> {
         let line = Location::caller();
@@ -168,20 +167,20 @@ impl WindowState {
         Ok(ranks)
     }
 
-    /// Returns the error if a place that accesses to the part of `rank` need has died: its owner or its server.
+    /// Returns an error if a place has died that accesses to the part of `rank` need: its owner or its server.
     #[inline]
     fn death<R>(&self, rank: u32) -> Option<Result<R>> {
         first_death([self.place(rank), self.server_of(rank)])
     }
 
-    /// Returns the error if a place has died through which this place hears of accesses of `origin` to its own part:
-    /// `origin`, or the server of the part here.
+    /// Returns an error if a place has died that accesses of `origin` to the own part come through: `origin`, or the
+    /// server of the part here.
     fn death_of_origin<R>(&self, origin: u32) -> Option<Result<R>> {
         first_death([self.place(origin), self.server_of(self.rank)])
     }
 }
 
-/// Returns the error of the first of `places` that has died.
+/// Returns the error for the first of `places` that has died.
 #[inline]
 fn first_death<R>(places: [PlaceId; 2]) -> Option<Result<R>> {
     let dead = Local::with(|local| places.into_iter().find(|place| local.is_dead(*place)));
@@ -210,7 +209,7 @@ async fn fence(state: &Rc<WindowState>, line: Line) -> Result<()> {
     Ok(())
 }
 
-/// Asks `target` to answer when all messages of accesses are done there; none if none have gone there.
+/// Asks `target` to answer once all accesses sent to it are done; `None` if none were sent.
 fn flush_touched(state: &Rc<WindowState>, target: u32) -> Option<impl Future<Output = Result<()>> + use<>> {
     let unflushed = FlushRequest::take(state, target)?;
     let head = MessageHeader::new(state.id, MessageKind::Flush);
@@ -222,7 +221,7 @@ fn flush_touched(state: &Rc<WindowState>, target: u32) -> Option<impl Future<Out
     })
 }
 
-/// Accesses of a target that are being flushed; dropped before its answer, they are still to be flushed.
+/// Accesses to a target that are being flushed; if dropped before the answer, they still have to be flushed.
 struct FlushRequest {
     state: Rc<WindowState>,
     target: u32,
@@ -236,7 +235,7 @@ impl FlushRequest {
         is_touched.then(|| FlushRequest { state: Rc::clone(state), target, is_answered: false })
     }
 
-    /// Marks the flush as answered by the target.
+    /// Ends the flush: the target has answered.
     fn end(mut self) {
         self.is_answered = true;
     }
@@ -250,7 +249,7 @@ impl Drop for FlushRequest {
     }
 }
 
-/// Ends what is not done at `target` yet.
+/// Completes all accesses to `target` that are not done yet.
 async fn flush_messages(state: &Rc<WindowState>, target: u32) -> Result<()> {
     state.send_queued(target, NotSent::Kept).await?;
     if let Some(flushed) = flush_touched(state, target) {
@@ -270,7 +269,7 @@ fn post(state: &Rc<WindowState>, group: &[usize]) -> Result<()> {
                 state.exposure.borrow_mut().posted(rank);
                 state.wake();
             } else {
-                // A member that died does not start; `wait` tells of it.
+                // A member that died never starts; `wait` reports it.
                 let _ = state.send(local, rank, MessageHeader::new(state.id, MessageKind::Post), &|_| Ok(()));
             }
         }
@@ -295,7 +294,7 @@ async fn start(state: &Rc<WindowState>, group: &[usize], line: Line) -> Result<(
     Ok(())
 }
 
-/// A `start` that waits for posts; dropped, it is given up, and its epoch ends.
+/// A `start` that waits for posts; dropping it gives it up and ends its epoch.
 struct StartRequest<'a> {
     state: &'a WindowState,
 }
@@ -342,24 +341,23 @@ async fn wait(state: &Rc<WindowState>) -> Result<()> {
     Ok(())
 }
 
-/// A lock whose epoch has begun and that is not granted yet; dropped, it is given up, and its epoch ends.
+/// A lock whose epoch has begun and that is not granted yet; dropping it gives it up and ends its epoch.
 pub(super) struct LockRequest<'a> {
     state: &'a Rc<WindowState>,
     target: u32,
-    /// True if the owner may know of it.
+    /// True if the owner may know of the request.
     is_asked: bool,
-    /// True if the epoch ends when the request is given up. The epoch of a queued request goes on, and the lock stays
-    /// queued.
+    /// True if giving up the request ends the epoch. The epoch of a queued request goes on, and the lock stays queued.
     ends_epoch: bool,
 }
 
 impl<'a> LockRequest<'a> {
-    /// A request of the epoch that has begun, of which the owner does not know yet.
+    /// Returns a request whose epoch has begun, and that the owner does not know of yet.
     fn begun(state: &'a Rc<WindowState>, target: u32) -> LockRequest<'a> {
         LockRequest { state, target, is_asked: false, ends_epoch: true }
     }
 
-    /// A request that was queued and is sent now.
+    /// Returns a request that was queued and is sent now.
     pub(super) fn queued(state: &'a Rc<WindowState>, target: u32) -> LockRequest<'a> {
         state.epoch.borrow_mut().ask_lock(target);
         LockRequest { state, target, is_asked: false, ends_epoch: false }
@@ -368,7 +366,7 @@ impl<'a> LockRequest<'a> {
     /// Asks the owner, and waits until it grants the lock.
     ///
     /// # Errors
-    /// It is dead.
+    /// The owner is dead.
     pub(super) async fn granted(mut self, mode: LockMode) -> Result<()> {
         let (state, target) = (self.state, self.target);
         self.is_asked = true;
@@ -387,7 +385,7 @@ impl<'a> LockRequest<'a> {
         Ok(())
     }
 
-    /// Ends the request: the lock is this place's.
+    /// Ends the request: this place has the lock.
     fn end(self) {
         self.state.epoch.borrow_mut().locked(self.target);
         std::mem::forget(self);
@@ -406,7 +404,7 @@ impl Drop for LockRequest<'_> {
             return;
         }
         state.attachment.try_with(|local| {
-            // The owner takes the request out of its queue, or the lock back; a dead one has neither.
+            // The owner removes the request from its queue, or takes back the lock; a dead one has neither.
             if state.is_own(target) {
                 let _ = table::unlock(local, state, local.here());
             } else {
@@ -427,7 +425,7 @@ async fn lock(state: &Rc<WindowState>, target: usize, mode: LockMode, line: Line
         request.end();
         return Ok(());
     }
-    // The location of the part is known before the class of its messages is chosen.
+    // The location of the part determines the class of its messages.
     transfer::locate(state, target).await?;
     let _span = Local::with(|local| local.span(span::LOCK, Some(state.place(target)), || None));
     request.granted(mode).await
@@ -446,7 +444,7 @@ async fn unlock(state: &Rc<WindowState>, target: usize, line: Line) -> Result<()
     let head = MessageHeader::new(state.id, MessageKind::Unlock);
     let unflushed = FlushRequest::take(state, target);
     let is_mapped = matches!(state.peers[target as usize].location.get(), PartLocation::Mapped(_));
-    // An owner that checks has forgotten what was done under the lock before others hear of its end.
+    // An owner that checks forgets the accesses under the lock before others learn of its end.
     if unflushed.is_some() || state.options.checked || state.options.queued && !is_mapped {
         transfer::request(state, target, "the unlock of", head, &|_| Ok(())).await?;
         unflushed.into_iter().for_each(FlushRequest::end);
@@ -465,7 +463,7 @@ async fn notified(state: &Rc<WindowState>, from: usize, count: u64) -> Result<()
         .await
 }
 
-/// Members, as a reader sees them.
+/// Members, for messages to people.
 struct RankList<'a>(&'a WindowState, &'a [u32]);
 
 impl std::fmt::Display for RankList<'_> {

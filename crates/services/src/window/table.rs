@@ -1,7 +1,7 @@
-//! The windows of one place as one of its services: the requests that wait for an answer, and what others ask.
+//! The windows of one place as one of its services: the requests that wait for an answer, and the messages of others.
 //!
-//! A message of a window that this place does not know any more is dropped: its last handle is gone, so nobody waits
-//! for what it did. Invariant: a request has an entry from when it is sent until its answer is taken or given up.
+//! A message of a window that this place no longer knows is dropped: its last handle is gone, so nothing waits for the
+//! access. Invariant: a request has an entry from its send until its answer is taken or given up.
 
 use super::forms::{check, served};
 use super::header::{MessageHeader, MessageKind, WindowId, size_of_number, take_pieces};
@@ -33,24 +33,24 @@ pub(crate) struct WindowTable {
     made: Cell<u64>,
     /// Windows of which this place serves the part of a member.
     served: RefCell<OrderedMap<WindowId, Rc<WindowState>>>,
-    /// Windows whose service has ended before it began: the owner's `EndServe` came before the maker's `Serve`, which
-    /// may never come.
+    /// Windows whose service ended before it began: the owner's `EndServe` came before the maker's `Serve`, which may
+    /// never come.
     ended_early: RefCell<OrderedSet<WindowId>>,
     requests: RefCell<HashMap<u32, PendingRequest, NumberHasherBuilder>>,
     last_token: Cell<u32>,
 }
 
-/// A request under way.
+/// A request in progress.
 struct PendingRequest {
     to: PlaceId,
-    /// Purpose of the request, in words.
+    /// Purpose of the request, for messages to people.
     what: &'static str,
     answer: Option<Result<Vec<u8>>>,
     waker: Option<Waker>,
 }
 
 impl WindowTable {
-    /// Returns a name that no window has had.
+    /// Returns an id that no window has had.
     pub(super) fn next_id(&self, here: PlaceId) -> WindowId {
         WindowId { home: here, serial: self.made.replace(self.made.get() + 1) }
     }
@@ -67,7 +67,7 @@ impl WindowTable {
         self.windows.borrow().get(id).and_then(Weak::upgrade).or_else(|| self.served(id))
     }
 
-    /// Begins to serve a part of another place until its owner ends that, unless it has ended it already.
+    /// Begins to serve a part of another place, until its owner ends that, unless it has ended it already.
     ///
     /// # Errors
     /// This place serves a part of the window already.
@@ -88,7 +88,7 @@ impl WindowTable {
         self.served.borrow().get(id).cloned()
     }
 
-    /// Ends the service of a part; a `Serve` of it that is still to come has no effect.
+    /// Ends the service of a part; a `Serve` for it that arrives later has no effect.
     pub(super) fn end_service(&self, id: WindowId) {
         let ended = self.served.borrow_mut().remove(id);
         if ended.is_none() {
@@ -102,7 +102,7 @@ impl WindowTable {
         windows.values().filter_map(Weak::upgrade).chain(self.served.borrow().values().cloned()).collect()
     }
 
-    /// Opens a request to `to`; its token goes with the message.
+    /// Opens a request to `to`; the message carries its token.
     pub(super) fn open(&self, to: PlaceId, what: &'static str) -> OpenRequest {
         let mut requests = self.requests.borrow_mut();
         let mut token = self.last_token.get();
@@ -117,7 +117,7 @@ impl WindowTable {
         OpenRequest { token }
     }
 
-    /// Ends a request; false if nobody asked `source` that.
+    /// Answers a request; returns `false` if `source` was not asked that.
     fn answer(&self, source: PlaceId, token: u32, answer: Result<Vec<u8>>) -> bool {
         let mut requests = self.requests.borrow_mut();
         let Some(request) = requests.get_mut(&token) else {
@@ -135,7 +135,7 @@ impl WindowTable {
     }
 }
 
-/// The answer of a request, to be waited for. Dropped, it is given up.
+/// The answer to a request, as a future. Dropping it gives up the request.
 pub(super) struct OpenRequest {
     pub(super) token: u32,
 }
@@ -214,19 +214,19 @@ impl Service for WindowTable {
     }
 }
 
-/// Tells places that they have the lock of the part here.
+/// Notifies places that they have the lock of the part here.
 pub(super) fn grant(local: &Local, state: &WindowState, granted: Vec<(PlaceId, u32)>) {
     for (place, token) in granted {
         if place == local.here() {
             WindowTable::of(local).answer(place, token, Ok(Vec::new()));
         } else {
-            reply(local, state.id, (place, token), &[]);
+            reply(local, state.id, place, token, &[]);
         }
     }
 }
 
 /// Answers a request.
-fn reply(local: &Local, window: WindowId, (to, token): (PlaceId, u32), answer: &[u8]) {
+fn reply(local: &Local, window: WindowId, to: PlaceId, token: u32, answer: &[u8]) {
     let head = MessageHeader { token, ..MessageHeader::new(window, MessageKind::Reply) };
     // A place that died meanwhile waits for nothing.
     let _ = local.send_with_size_hint(to, Class::Control, WINDOW, answer.len() + 24, |writer| {
@@ -245,7 +245,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     }
     if head.kind == MessageKind::Serve {
         served::serve(local, source, head.window, reader)?;
-        reply(local, head.window, (source, head.token), &[]);
+        reply(local, head.window, source, head.token, &[]);
         return Ok(());
     }
     if head.kind == MessageKind::EndServe {
@@ -265,18 +265,18 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         MessageKind::Accumulate => accumulate(local, &state, head, reader)?,
         MessageKind::Get | MessageKind::FetchAdd | MessageKind::CompareExchange => {
             let answer = fetch(local, &state, head, reader)?;
-            reply(local, state.id, (source, head.token), &answer);
+            reply(local, state.id, source, head.token, &answer);
         }
-        MessageKind::Flush => reply(local, state.id, (source, head.token), &[]),
+        MessageKind::Flush => reply(local, state.id, source, head.token, &[]),
         MessageKind::Locate => {
             let region = state.region().map(|region| [region.start, region.words].map(u64::to_le));
-            reply(local, state.id, (source, head.token), bytemuck::cast_slice(region.as_slice()));
+            reply(local, state.id, source, head.token, bytemuck::cast_slice(region.as_slice()));
         }
         MessageKind::LockExclusive | MessageKind::LockShared => lock(local, &state, source, head)?,
         MessageKind::Unlock => {
             unlock(local, &state, source)?;
             if head.token != 0 {
-                reply(local, state.id, (source, head.token), &[]);
+                reply(local, state.id, source, head.token, &[]);
             }
         }
         MessageKind::Post => state.exposure.borrow_mut().posted(rank),
@@ -287,7 +287,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         }
         MessageKind::Check => {
             let fault = check::note(&state, source, reader.take_serde()?);
-            reply(local, state.id, (source, head.token), fault.unwrap_or_default().as_bytes());
+            reply(local, state.id, source, head.token, fault.unwrap_or_default().as_bytes());
         }
         MessageKind::Notice | MessageKind::Reply => {}
         MessageKind::Serve
@@ -299,7 +299,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     Ok(())
 }
 
-/// Tells the tasks of the owner what a message has announced, behind its data.
+/// Wakes the tasks of the owner for what a message has announced, after its data.
 fn announce(local: &Local, state: &WindowState, kind: MessageKind, rank: u32) {
     let is_heard = [MessageKind::Notice, MessageKind::PutNotify, MessageKind::Post, MessageKind::Complete];
     if !is_heard.contains(&kind) {
@@ -342,10 +342,10 @@ fn receive_as_owner(state: &WindowState, source: PlaceId, head: MessageHeader) -
     Ok(())
 }
 
-/// Notes that `source` asks for the lock of the part here.
+/// Handles the request of `source` for the lock of the part here.
 fn lock(local: &Local, state: &WindowState, source: PlaceId, head: MessageHeader) -> Result<(), Refused> {
     let mode = if head.kind == MessageKind::LockShared { LockMode::Shared } else { LockMode::Exclusive };
-    // A place that asked again and again would fill the memory here.
+    // A place that asked repeatedly would fill the memory here.
     if state.lock.borrow().knows(source) {
         return Err(Refused::of_service("it asks for a lock that it has or waits for"));
     }
@@ -364,7 +364,7 @@ pub(super) fn unlock(local: &Local, state: &WindowState, holder: PlaceId) -> Res
 }
 
 /// # Errors
-/// The bytes are not all within the part here, or nobody may access it now.
+/// The bytes are not all within the part here, or no member may access it now.
 fn check_range(state: &WindowState, layout: Pieces) -> Result<(), Refused> {
     if state.is_lent() {
         return Err(Refused::of_service("it accesses a part of a window that is not open"));
@@ -395,7 +395,7 @@ fn put(
     Ok(())
 }
 
-/// The kinds of an update: of the number, and what is done.
+/// Reads the kinds of an update: of the number, and of the operation.
 fn take_kinds(
     state: &WindowState,
     head: MessageHeader,
@@ -423,8 +423,8 @@ fn accumulate(
     let layout = Pieces::contiguous(size_of_number(head.offset)?, operands.len());
     check_range(state, layout)?;
     match state.served() {
-        Some(part) => part.accumulate(layout.offset, (kind, how), operands),
-        None => accumulate_bytes(state.own(local), layout.offset, (kind, how), operands),
+        Some(part) => part.accumulate(layout.offset, kind, how, operands),
+        None => accumulate_bytes(state.own(local), layout.offset, kind, how, operands),
     }
     Ok(())
 }
@@ -433,7 +433,8 @@ fn accumulate(
 pub(super) fn accumulate_bytes(
     words: &[AtomicU64],
     offset: usize,
-    (kind, how): (NumberKind, Combine),
+    kind: NumberKind,
+    how: Combine,
     operands: &[u8],
 ) {
     for (index, operand) in operands.chunks_exact(kind.bytes()).enumerate() {

@@ -1,7 +1,7 @@
-//! Accesses by message: what an origin sends where it cannot reach a part itself.
+//! Accesses by message, if the origin cannot access a part itself.
 //!
-//! It checks nothing: ranges and epochs are the caller's matter. Invariant: no message is longer than
-//! [`PIECE_BYTES_MAX`] and its head.
+//! It checks nothing: its callers check ranges and epochs. Invariant: no message is longer than [`PIECE_BYTES_MAX`] and
+//! its header.
 
 use super::header::{HEAD_BYTES, MessageHeader, MessageKind, put_pieces};
 use super::memory::Pieces;
@@ -16,7 +16,7 @@ use isles_transport::Region;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Cuts a layout into such as one message takes, each with its bytes of the data.
+/// Cuts a layout into pieces of one message each, with their ranges of the data.
 fn split_by_message(layout: Pieces) -> impl Iterator<Item = (Pieces, Range<usize>)> {
     let Pieces { offset, block, stride, count } = layout;
     let pieces_at_once = (PIECE_BYTES_MAX / block.max(1)).max(1);
@@ -103,10 +103,10 @@ pub(super) fn send_accumulate(
     })
 }
 
-/// Asks `target` something, at once; returns what waits for its answer.
+/// Sends a request to `target` at once; returns the future of its answer.
 ///
 /// # Errors
-/// The target is dead: of sending, and of the answer.
+/// The target is dead, when the request is sent or before it answers.
 pub(super) fn request(
     state: &Rc<WindowState>,
     target: u32,
@@ -115,7 +115,7 @@ pub(super) fn request(
     body: &Encode<'_>,
 ) -> impl Future<Output = Result<Vec<u8>>> + use<> {
     let sent = Local::with(|local| {
-        // A server goes on when the owner is dead.
+        // A server lives on after the owner's death.
         if state.servers.is_some() && local.is_dead(state.place(target)) {
             return Err(Error::dead(state.place(target)));
         }
@@ -153,13 +153,13 @@ pub(super) async fn ask_for(
     Ok(())
 }
 
-/// Returns the error of an answer that no sound place sends.
+/// Returns the error of an answer that no valid place sends.
 pub(super) fn malformed(state: &WindowState, target: u32) -> Error {
     let text = format!("the answer of {} to an access of a window is of another length", state.place(target));
     Error::new(ErrorKind::Undecodable, text)
 }
 
-/// Learns where the part of `target` lies, if that is not known.
+/// Finds the location of the part of `target`, unless it is known.
 ///
 /// # Errors
 /// The target is dead.
@@ -184,7 +184,7 @@ pub(super) async fn locate(state: &Rc<WindowState>, target: u32) -> Result<()> {
         Err(_) if answer.is_empty() => None,
         Err(_) => return Err(malformed(state, target)),
     };
-    // Another task may have learnt it meanwhile, and used it: it is the same.
+    // Another task may have set it meanwhile: to the same location.
     location.set(Local::with(|local| {
         let needed = super::memory::words_of(state.bytes_at(target));
         let view = |region| local.endpoint().shared_memory()?.view(region).map(<[_]>::len);

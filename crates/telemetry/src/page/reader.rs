@@ -223,10 +223,10 @@ impl PagesReader {
     /// Reads the groups of all places; retries those that were being written.
     fn read_places(&mut self) -> Result<(), PageError> {
         let words = PLACE_WORDS;
-        let all = (self.layout.place_at(0), words * u64::from(self.layout.places));
+        let (first, all) = (self.layout.place_at(0), words * u64::from(self.layout.places));
         let mut left: Vec<u32> = (0..self.layout.places).collect();
         for _ in 0..TRIES {
-            let [before, values, after] = self.read_thrice(all)?;
+            let [before, values, after] = self.read_thrice(first, all)?;
             self.progress = progress(&after);
             left.retain(|place| {
                 let at = *place as usize * words as usize;
@@ -257,7 +257,7 @@ impl PagesReader {
 
     /// Reads the energy of the chip and of its cores as of one time; otherwise keeps both from the previous reading.
     fn read_energy(&mut self) -> Result<(), PageError> {
-        let [before, values, after] = self.read_thrice((header::ENERGY as u64, ENERGY_VALUES as u64 + 1))?;
+        let [before, values, after] = self.read_thrice(header::ENERGY as u64, ENERGY_VALUES as u64 + 1)?;
         let is_whole = before[0] == after[0] && before[0].is_multiple_of(2);
         let is_of_then = |place: &PlaceSample| place.value(CounterId::EnergyTime) == values[1];
         let (chip, cores) = &mut self.energy;
@@ -282,10 +282,10 @@ impl PagesReader {
                 self.finishes[index].clear();
                 continue;
             }
-            let group = (self.layout.finishes_at(place), group_words(FINISHES_VALUES));
+            let (at, words) = (self.layout.finishes_at(place), group_words(FINISHES_VALUES));
             let mut is_whole = false;
             for _ in 0..TRIES {
-                let [before, values, after] = self.read_thrice(group)?;
+                let [before, values, after] = self.read_thrice(at, words)?;
                 is_whole = before[0] == after[0] && before[0].is_multiple_of(2);
                 if is_whole {
                     self.finishes[index] = decode_finishes(place, &values[1..]);
@@ -319,7 +319,7 @@ impl PagesReader {
     }
 
     /// Reads the same words three times in order; system calls are not reordered.
-    fn read_thrice(&self, (at, words): (u64, u64)) -> Result<[Vec<u64>; 3], PageError> {
+    fn read_thrice(&self, at: u64, words: u64) -> Result<[Vec<u64>; 3], PageError> {
         let read = || read_words(&self.file, at, words);
         Ok([read()?, read()?, read()?])
     }

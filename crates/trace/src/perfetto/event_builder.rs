@@ -132,7 +132,8 @@ pub(super) const ROOM: usize = 2 * (u8::MAX as usize + 1) + STAMP_BYTES;
 pub(super) fn span(
     bytes: &mut [u8; ROOM],
     stamp: &EventPrefix,
-    (start, end): (EncodedTime, EncodedTime),
+    start: EncodedTime,
+    end: EncodedTime,
     name: Name,
 ) -> usize {
     bytes[..STAMP_BYTES].copy_from_slice(&stamp.begin);

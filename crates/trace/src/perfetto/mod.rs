@@ -187,7 +187,7 @@ impl Encoder {
     /// A thread of a process that was described; `tid` is unique in the file, and not 0.
     ///
     /// It is a root track, as the format asks of tracks of threads: `pid` says which process it belongs to.
-    pub fn describe_thread(&mut self, track: Track, (pid, tid): (u32, u32), name: &str) {
+    pub fn describe_thread(&mut self, track: Track, pid: u32, tid: u32, name: &str) {
         self.descriptor(track, |out| {
             nested(out, track::THREAD, |out| {
                 number(out, track::PID, u64::from(pid));
@@ -271,12 +271,12 @@ impl Encoder {
 
     /// Writes a whole span without details.
     #[inline]
-    pub fn span(&mut self, stamp: &EventPrefix, (start, end): (EncodedTime, EncodedTime), name: Name) {
+    pub fn span(&mut self, stamp: &EventPrefix, start: EncodedTime, end: EncodedTime, name: Name) {
         if start.is_long() || end.is_long() {
             self.begin(stamp, start, name, Details::default());
             return self.end(stamp, end);
         }
-        self.used += span(self.room(), stamp, (start, end), name);
+        self.used += span(self.room(), stamp, start, end, name);
     }
 
     /// The span that began last on this track ends.
@@ -355,7 +355,7 @@ mod tests {
             for (start, end) in
                 times.iter().rev().flat_map(|start| times.iter().map(move |end| (*start, *end)))
             {
-                ours.span(&stamp, (start, end), Name(7));
+                ours.span(&stamp, start, end, Name(7));
                 theirs.begin(&stamp, start, Name(7), Details::default());
                 theirs.end(&stamp, end);
                 assert_eq!(ours.bytes(), theirs.bytes(), "{stamp:?}, {start:?}, {end:?}");

@@ -1,14 +1,14 @@
-//! What the operations of a core cost, by the file of its chip.
+//! Costs of a core's operations, from the chip file.
 //!
-//! [`Costs`] is worked out once, for every gear of a core, and nothing of a run changes it: what waits for whom is
-//! added by the cores. It also says what a chip can carry.
+//! [`Costs`] is computed once, for every gear of a core, and does not change during a run; waits for shared resources
+//! are added by the cores. It also determines the protocols that a chip supports.
 //!
-//! [`CopyCosts`] is what copies of messages take in private memory, beyond what the times of a buffer's lines hold
-//! already. Those were measured with copies whose private lines are in the first cache. A message that does not fit
-//! there beside the lines of the buffer comes out of the second cache or from behind a controller, and what is stored
-//! goes back there ([`CopyMisses`]). Lines of memory take a share of the controller as those of work do. Lengths are
-//! counted in steps of an eighth of a power of two. Invariants: every time is that of one core which nobody hinders; a
-//! message that fits the first cache costs nothing beyond its lines.
+//! [`CopyCosts`] has the additional cost of copying messages in private memory. The times of a buffer's lines were
+//! measured with private lines in the first-level cache. A message that does not fit there beside the lines of the
+//! buffer comes from the second-level cache or from memory, and stored lines are written back there ([`CopyMisses`]).
+//! Lines from memory share the controller with those of work. Lengths are rounded up in steps of an eighth of a power
+//! of two. Invariants: every time is that of a core without contention; a message that fits the first-level cache has
+//! no additional cost.
 
 use super::Cores;
 use super::files::FileTimes;
@@ -25,7 +25,7 @@ use isles_chip::cache::{CopyMisses, MissCounts, StorePolicy};
 use isles_chip::cost::{HopCost, Mode, TimingTable};
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, GovernorContext, GovernorError, Policy};
-use isles_chip::kernel::LinkTiming;
+use isles_chip::kernel::{JobTime, LinkTiming};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::Supplies;
 use isles_chip::topology::Topology;
@@ -39,34 +39,34 @@ pub struct Costs {
     pub(super) topology: Topology,
     pub(super) line_bytes: u32,
     pub(super) buffer_lines: u32,
-    /// Lines of each core's buffer that messages do not use, for regions of windows.
+    /// Lines of each core's buffer reserved for windows.
     pub(super) window_lines: u32,
-    /// Times a core takes for a line, by its gear.
+    /// Times of a core for a line, by its gear.
     pub(super) lines: Vec<LineTimes>,
     /// All times of a core, by its gear.
     pub(super) times: Vec<TimingTable<HopCost>>,
     pub(super) pace: LinkTiming,
-    /// Flits of a packet that carries a line, and of one that carries a word.
+    /// Flits of a packet with a line, and of one with a word.
     pub(super) line_flits: u64,
     pub(super) word_flits: u64,
-    /// Time that an access to one line occupies the buffer of a tile.
+    /// Time for which an access to one line occupies the port of a tile's buffer.
     pub(super) port: Picoseconds,
     packets: Option<PacketCosts>,
     /// The interrupt controller, if there is one.
     pub(super) interrupts: Option<Interrupts>,
     pub(super) files: Option<FileTimes>,
-    /// Shared memory of all cores; `None` if the chip's file does not state its cost.
+    /// Costs of shared memory; `None` if the chip file has none.
     pub(super) memory: Option<Arc<SharedMemoryCosts>>,
     /// Costs of the work of programs.
     pub(super) work: Arc<WorkCosts>,
     pub(super) plan: Arc<PowerTables>,
-    /// Rates and voltages before anything runs; `None` if the chip cannot change them.
+    /// Initial rates and voltages; `None` if the chip cannot change them.
     pub(super) supplies: Option<Supplies>,
 }
 
 impl Costs {
-    /// Returns the costs of `chip` at its default setting; `None` if its cores have no message buffers of lines and its
-    /// hardware carries no packets either.
+    /// Returns the costs of `chip` at its default preset; `None` if it has neither message buffers nor hardware
+    /// packets.
     pub fn of(chip: &Chip) -> Option<Costs> {
         let (preset, links, packets) = (chip.default_preset(), chip.links(), PacketCosts::of(chip));
         let line = preset.times().access(Mode::BufferLine).copied();
@@ -105,7 +105,7 @@ impl Costs {
         })
     }
 
-    /// Returns why a chip has no costs: the entries that its file lacks.
+    /// Returns the reason why a chip has no costs: the entries that its file lacks.
     pub fn lack(chip: &Chip) -> String {
         let preset = chip.default_preset().name();
         match chip.buffer() {
@@ -114,12 +114,12 @@ impl Costs {
         }
     }
 
-    /// The same with buffers of another size.
+    /// Returns the costs with buffers of another size.
     pub fn with_buffer_lines(self, buffer_lines: u32) -> Costs {
         Costs { buffer_lines, ..self }
     }
 
-    /// The same with `window_lines` lines of each buffer kept for windows; messages have the rest.
+    /// Returns the costs with `window_lines` lines of each buffer reserved for windows; messages use the rest.
     pub fn with_window_lines(self, window_lines: u32) -> Costs {
         let buffer_lines = self.buffer_lines.saturating_sub(window_lines);
         Costs { buffer_lines, window_lines, ..self }
@@ -128,13 +128,13 @@ impl Costs {
     /// Checks that `policy` can govern the places of a core map on the chip.
     ///
     /// # Errors
-    /// [`GovernorError`]: it cannot.
+    /// [`GovernorError`]: the policy is impossible.
     pub fn check_policy(&self, policy: Policy, core_map: &CoreMap) -> Result<(), GovernorError> {
         self.governor(policy, core_map, None).map(|_| ())
     }
 
-    /// A policy for the places of a core map, and the gear of each voltage domain to start in; of `only` one domain,
-    /// if one is named: for the policy the chip then has no other cores, and draws nothing besides.
+    /// Returns the governor for the places of a core map, and the initial gear of each voltage domain. With `only` one
+    /// domain, the governor ignores all other cores and the constant power of the chip.
     pub(super) fn governor(
         &self,
         policy: Policy,
@@ -170,10 +170,10 @@ impl Costs {
         protocol.buffer_layout(places, self).map(drop)
     }
 
-    /// As [`Costs::check_protocol`], with all that joins the places.
+    /// As [`Costs::check_protocol`], for a protocol configuration.
     ///
     /// # Errors
-    /// [`WorldError`]: it cannot.
+    /// [`WorldError`]: the chip does not support it.
     pub fn check_protocol_config(
         &self,
         protocol_config: ProtocolConfig,
@@ -182,16 +182,16 @@ impl Costs {
         protocol_config.buffer_layout(places, self).map(drop)
     }
 
-    /// The times of a core that has not changed its rate.
+    /// Returns the times of a core at its initial rate.
     pub(crate) fn times(&self) -> &TimingTable<HopCost> {
         &self.times[usize::from(self.plan.gears.first().0)]
     }
 
-    /// Checks that a core can interrupt several others at once.
+    /// Checks that the chip has interrupts with known costs.
     ///
     /// # Errors
-    /// [`WorldError::NoInterrupts`], [`WorldError::Unknown`]: there is no controller, or the file does not say what an
-    /// interrupt takes.
+    /// [`WorldError::NoInterrupts`]: the chip has no interrupt controller. [`WorldError::Unknown`]: its file lacks the
+    /// costs of an interrupt.
     pub(crate) fn check_interrupts(&self) -> Result<(), WorldError> {
         let times = self.times();
         self.interrupts.ok_or(WorldError::NoInterrupts)?;
@@ -207,7 +207,7 @@ impl Costs {
         &self.work
     }
 
-    /// Returns the layout of the chip's cores.
+    /// Returns the topology of the chip.
     pub(crate) fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -217,12 +217,12 @@ impl Costs {
         self.topology.cores()
     }
 
-    /// Bytes of a line: what one access to a message buffer moves.
+    /// Returns the size of a line in bytes, the unit of access to a message buffer.
     pub fn line_bytes(&self) -> u32 {
         self.line_bytes
     }
 
-    /// Returns the costs of packets, if the hardware carries any.
+    /// Returns the costs of hardware packets, if the chip has them.
     pub(crate) fn packets(&self) -> Option<PacketCosts> {
         self.packets
     }
@@ -233,29 +233,29 @@ impl Costs {
         if is_bare { Protocol::Packets } else { Protocol::default() }
     }
 
-    /// Returns `true` if the chip's file states what accesses to memory that all cores share cost.
+    /// Returns `true` if the chip file has the costs of shared memory.
     pub(crate) fn has_shared_memory(&self) -> bool {
         self.memory.is_some()
     }
 
-    /// Lines of the message buffer of one core; none without message buffers.
+    /// Returns the number of lines of a core's message buffer; 0 without message buffers.
     pub fn buffer_lines(&self) -> u32 {
         self.buffer_lines
     }
 }
 
-/// Steps of lengths between a power of two and the next.
+/// Number of length steps from a power of two to the next.
 const STEPS: u64 = 8;
 
-/// Length, in sizes of the second cache, beyond which all messages have the same misses.
+/// Length, in sizes of the second-level cache, from which on all messages have the same misses per line.
 const LONGEST: u64 = 4;
 
-/// Caches and buffer through which messages are copied.
+/// Costs of copying messages through caches and buffer.
 pub(super) struct CopyCosts {
     caches: Caches,
     /// Lines of a buffer.
     buffer: u64,
-    /// Bytes of the longest message that costs nothing.
+    /// Length of the longest message without additional cost, in bytes.
     free: usize,
 }
 
@@ -270,7 +270,7 @@ impl CopyCosts {
     pub(super) fn new(caches: &Caches, buffer_lines: u32) -> CopyCosts {
         let bytes = caches.first.map_or(0, |first| first.0);
         let buffer = u64::from(buffer_lines);
-        // Up to the length of a buffer as many of its lines pass the cache.
+        // A message no longer than a buffer brings an equal number of buffer lines into the cache.
         let free = (bytes / 2).max(bytes.saturating_sub(buffer * caches.line.0));
         CopyCosts { caches: *caches, buffer, free: free as usize }
     }
@@ -290,31 +290,31 @@ impl CopyCosts {
 }
 
 impl Cores {
-    /// Lets `place` load `lines` lines of a message of `bytes` bytes, which it writes into a buffer.
+    /// Charges `place` for loading `lines` lines of a message of `bytes` bytes that it writes to a buffer.
     #[inline]
     pub(crate) fn load_private(&mut self, place: PlaceId, lines: u32, bytes: usize) {
         if bytes > self.rounds.free {
-            self.copy_private(place, (lines, bytes), StorePolicy::Prefetching, Side::Load);
+            self.copy_private(place, lines, bytes, StorePolicy::Prefetching, Side::Load);
         }
     }
 
-    /// Lets `place` store `lines` lines of a message of `bytes` bytes, which it reads from a buffer.
+    /// Charges `place` for storing `lines` lines of a message of `bytes` bytes that it reads from a buffer.
     #[inline]
     pub(crate) fn store_private(&mut self, place: PlaceId, lines: u32, bytes: usize, copy: StorePolicy) {
         if bytes > self.rounds.free {
-            self.copy_private(place, (lines, bytes), copy, Side::Store);
+            self.copy_private(place, lines, bytes, copy, Side::Store);
         }
     }
 
     #[cold]
-    fn copy_private(&mut self, place: PlaceId, (lines, bytes): (u32, usize), copy: StorePolicy, side: Side) {
+    fn copy_private(&mut self, place: PlaceId, lines: u32, bytes: usize, copy: StorePolicy, side: Side) {
         let Some(costs) = self.line_costs(place) else { return };
         let found = self.rounds.found(bytes, copy, side);
         let [second, memory, back] =
             [found.second, found.memory, found.back].map(|share| LineCount::part(lines, share));
         let hops = self.way_to_memory(place).len() as u32;
         let LineCosts { near, far, back: gap, .. } = costs;
-        // Words that are stored one by one are the library's way, and no surer than its instructions.
+        // Storing word by word is the library's method, with the uncertainty of its instruction costs.
         let (near, far, category) = match (copy, side) {
             (StorePolicy::Storing, Side::Store) => {
                 (costs.store_near, costs.store_far.over(hops), TimeCategory::Handling)
@@ -322,8 +322,8 @@ impl Cores {
             _ => (near, far.over(hops), TimeCategory::Fetching),
         };
         let alone = second.times(near) + memory.times(far) + back.times(gap.over(hops));
-        let busy = memory.times(costs.served) + back.times(costs.served);
+        let served = memory.times(costs.served) + back.times(costs.served);
         self.cores[place.index()].fetched.add(memory);
-        self.share_controller(place, self.now(place), (alone, busy), category);
+        self.share_controller(place, self.now(place), JobTime { alone, served }, category);
     }
 }

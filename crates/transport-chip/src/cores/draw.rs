@@ -1,16 +1,15 @@
-//! What the cores and the rest of the chip have drawn, out of their ledgers.
+//! Energy of the cores and of the rest of the chip, from their ledgers.
 //!
-//! A look at the cores at a time: it changes nothing of them but the windows of the profile.
+//! Reading it changes nothing of the cores except the windows of the profile.
 
 use super::{Cores, PlacedCore};
-use crate::energy::meter::EnergyByCategory;
+use crate::energy::meter::{CoreUsage, EnergyByCategory};
 use crate::energy::power_tables::PowerTables;
 use crate::energy::{Energy, EnergyReading, ModelEnergy, Sample, Sampler};
-use crate::report::Ledger;
 use isles_chip::quantity::{Attojoules, Picoseconds};
 
 impl Cores {
-    /// Takes no samples of power; the run has no energy then.
+    /// Disables the sampling of power; the run has no energy then.
     pub(crate) fn disable_energy(&mut self) {
         self.sampler = None;
     }
@@ -31,28 +30,25 @@ impl Cores {
         self.sampler = Some(sampler);
     }
 
-    /// Returns the energy of one core or, for the index after the last core, of everything else, drawn until its own
-    /// clock or until `end`, by the run's own model.
+    /// Returns the energy of one core, or for the index after the last core that of everything else, until `end` or the
+    /// core's own clock if that is later, by the run's first power model.
     fn sample(&self, thing: usize, end: Picoseconds) -> Sample {
         if thing >= self.meters.plan().supplies.len() {
             return Sample { time: end, drawn: self.uncore_energy(0, end).uncore() };
         }
         if let Some(placed) = self.placed(thing) {
             let time = placed.now.max(end);
-            let (spent, halted) = self.spent(placed, time);
-            return Sample { time, drawn: self.meters.drawn_in_all(thing, 0, spent, (halted, time)) };
+            let drawn = self.meters.drawn_total(thing, 0, self.usage(placed, time));
+            return Sample { time, drawn };
         }
-        let drawn = self.meters.drawn_idle_in_all(thing, 0, end);
+        let drawn = self.meters.drawn_idle_total(thing, 0, end);
         Sample { time: end, drawn }
     }
 
     /// Returns the energy that one core has drawn until `until`, by model number `model`.
     fn drawn(&self, core: usize, model: usize, until: Picoseconds) -> EnergyByCategory {
         match self.placed(core) {
-            Some(placed) => {
-                let (spent, halted) = self.spent(placed, until);
-                self.meters.drawn(core, model, spent, (halted, until))
-            }
+            Some(placed) => self.meters.drawn(core, model, self.usage(placed, until)),
             None => self.meters.drawn_idle(core, model, until),
         }
     }
@@ -63,15 +59,12 @@ impl Cores {
         self.core_map.place(core).map(|place| &self.cores[place.index()])
     }
 
-    /// Returns the time a core has spent until its own clock, and how long it is halted from then until `until`.
+    /// Returns the usage of a core until `until`.
     #[inline]
-    fn spent<'a>(
-        &self,
-        placed: &'a PlacedCore,
-        until: Picoseconds,
-    ) -> ((&'a Ledger, Picoseconds), Picoseconds) {
+    fn usage<'a>(&self, placed: &'a PlacedCore, until: Picoseconds) -> CoreUsage<'a> {
         let wait = Picoseconds(until.0.saturating_sub(placed.now.0));
-        ((&placed.ledger, placed.now), self.rest.halted(wait, self.look))
+        let halted = self.rest.halted(wait, self.look);
+        CoreUsage { ledger: &placed.ledger, now: placed.now, halted, until }
     }
 
     /// Returns the energy that everything besides the cores has drawn until `until`.
@@ -93,8 +86,8 @@ impl Cores {
         self.sampler.as_ref().map(|_| EnergyReading::new(self.meters.plan().supplies.len()))
     }
 
-    /// Moves a reading on to the present, before which nothing will happen any more; of a run that is over to the
-    /// latest clock, until which [`Cores::energy`] goes.
+    /// Advances a reading to the present, before which nothing will happen any more; if the run is over, to the latest
+    /// clock, as [`Cores::energy`].
     pub(crate) fn read_energy(&self, reading: &mut EnergyReading, is_over: bool) {
         let until = if is_over { self.latest() } else { self.present };
         reading.advance(until, |thing, end| self.sample(thing, end));
@@ -120,8 +113,8 @@ impl Cores {
     }
 }
 
-/// Returns a sampler of all cores by their voltage domains and, behind them, of everything else; `None` if the chip has
-/// no power model.
+/// Returns a sampler with a column for each voltage domain and one for everything else; `None` if the chip has no power
+/// model.
 pub(super) fn sampler(plan: &PowerTables) -> Option<Sampler> {
     let columns = || plan.supplies.iter().map(|domain| *domain as usize).chain([plan.domains()]);
     (!plan.models.is_empty()).then(|| Sampler::new(columns().collect()))

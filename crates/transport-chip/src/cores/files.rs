@@ -1,9 +1,8 @@
-//! Files behind the cores: one server, whose disk and link all places share.
+//! The file server, whose disk and link all places share.
 //!
-//! The latency of a call is its place's own, and so is what its core needs for the bytes; the server's time for the
-//! bytes of all goes one call after the other. What was read or written once stays in the server's memory and is warm
-//! from then on. A chip whose file says nothing of a server has one that
-//! takes no time. Invariant: what calls wait for is booked as waiting, and counted.
+//! Calls of different places overlap in their latency and in the core's time for the bytes; the server transfers the
+//! bytes of one call after the other. A file that was read or written before is warm, in the server's memory. Without a
+//! server in the chip file, accesses take no time. Invariant: the time of calls is booked as waiting, and counted.
 
 use super::Cores;
 use crate::report::{FileTraffic, TimeCategory};
@@ -14,7 +13,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::ordered::OrderedSet;
 use isles_transport::{FileAccess, PlaceId};
 
-/// Latency of a call, and time of a KiB.
+/// Latency of a call, and time per KiB.
 type CallTimes = [Picoseconds; 2];
 
 /// Times of a call to the file server.
@@ -22,12 +21,12 @@ type CallTimes = [Picoseconds; 2];
 pub(crate) struct FileTimes {
     cold: CallTimes,
     warm: CallTimes,
-    /// Time that a KiB takes the calling core.
+    /// Time of the calling core per KiB.
     core_kib: Picoseconds,
 }
 
 impl FileTimes {
-    /// Returns the times of the chip's file server; `None` if the chip's file states none.
+    /// Returns the times of the file server; `None` if the chip file has none.
     pub(super) fn of(chip: &Chip) -> Option<FileTimes> {
         let server = chip.files()?;
         let clocks = chip.default_preset().clocks();
@@ -49,7 +48,7 @@ pub(super) struct Files {
 }
 
 impl Cores {
-    /// Lets `place` wait until the server has done this.
+    /// Makes `place` wait until the server has completed the access.
     pub(crate) fn access_file(&mut self, place: PlaceId, access: &FileAccess) {
         let is_warm = !self.files.warm.insert(access.file) || access.is_write;
         let traffic = &mut self.files.traffic;

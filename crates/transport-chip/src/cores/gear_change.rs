@@ -1,9 +1,9 @@
-//! Cores whose rate or voltage changes while they run.
+//! Changes of the rate or voltage of cores during a run.
 //!
-//! A change has a time, and each core makes it when its own clock gets there: computing is cut at the end of the cycle
-//! under way, everything else goes on as it began and is only booked apart. A core that has computed beyond the time
-//! of a change before that was asked for changes when it is done, at most one turn late; as with credit, nobody knows
-//! earlier what others will ask for. Invariant: a core's gear is that of the last change not after its clock.
+//! A change has a time, and each core makes it when its own clock gets there: computing is split at the end of the
+//! current cycle; other operations continue unchanged and are only booked in two parts. A core that has computed beyond
+//! the time of a change before it was requested changes at the end of that step, at most one turn late; as with credit,
+//! requests of others cannot be known earlier. Invariant: a core's gear is that of the last change not after its clock.
 
 use super::{Cores, PlacedCore};
 use crate::clocks::{ClockChange, ClockError};
@@ -21,7 +21,7 @@ use isles_chip::{FrequencyDomainId, VoltageDomainId};
 use isles_transport::PlaceId;
 
 impl Cores {
-    /// Lets `place` compute although its rate may change meanwhile.
+    /// Computes at `place` across changes of its rate.
     #[cold]
     pub(super) fn compute_across(&mut self, place: PlaceId, cycles: Cycles, category: TimeCategory) {
         let mut left = cycles;
@@ -40,7 +40,7 @@ impl Cores {
         }
     }
 
-    /// Lets `place` spend the time until `end`, with changes in it.
+    /// Spends the time until `end` at `place` across changes.
     #[cold]
     pub(super) fn spend_across(&mut self, place: PlaceId, end: Picoseconds, category: TimeCategory) {
         loop {
@@ -54,7 +54,7 @@ impl Cores {
         }
     }
 
-    /// Books the time until `end`, whatever changes then.
+    /// Books the time until `end`, at which a change may follow.
     fn book(&mut self, place: PlaceId, end: Picoseconds, category: TimeCategory) {
         let core = &mut self.cores[place.index()];
         let start = std::mem::replace(&mut core.now, end);
@@ -79,7 +79,7 @@ impl Cores {
         }
     }
 
-    /// Lets a waiting `place` make the changes until the present moment: its polls begin anew at each.
+    /// Makes a waiting `place` perform the changes until the present; its polls restart at each.
     pub(crate) fn settle(&mut self, place: PlaceId) {
         while self.cores[place.index()].next_shift <= self.present {
             let next = self.cores[place.index()].next_shift;
@@ -90,7 +90,7 @@ impl Cores {
         }
     }
 
-    /// The last change of `place` that is not made yet and comes by `time`.
+    /// Returns the last pending change of `place` until `time`.
     #[inline]
     pub(crate) fn shift_until(&self, place: PlaceId, time: Picoseconds) -> Option<GearChange> {
         if self.cores[place.index()].next_shift > time {
@@ -99,7 +99,7 @@ impl Cores {
         self.meters.last_shift(self.core_map.core(place), time)
     }
 
-    /// Lets `place` have another gear, for a question about it; returns the one that it has.
+    /// Temporarily sets the gear of `place`, to compute its times; returns the former gear.
     pub(crate) fn assume_gear(&mut self, place: PlaceId, gear: GearId) -> GearId {
         let core = &mut self.cores[place.index()];
         if gear != core.gear {
@@ -108,12 +108,12 @@ impl Cores {
         std::mem::replace(&mut core.gear, gear)
     }
 
-    /// The divider of the clock of `place`, if the chip can divide it.
+    /// Returns the clock divider of `place`, if the chip has dividers.
     pub(crate) fn divider(&self, place: PlaceId) -> Option<u32> {
         self.costs.plan.gears.gear(self.cores[place.index()].gear).divider
     }
 
-    /// The rate of the core of `place`, and the voltage of its supply, if the chip says any.
+    /// Returns the clock rate of the core of `place`, and the voltage of its supply, if the chip file has voltages.
     pub(crate) fn operating_point(&self, place: PlaceId) -> (Rate, Option<Microvolts>) {
         let gears = &self.costs.plan.gears;
         let gear = gears.gear(self.cores[place.index()].gear);
@@ -122,18 +122,18 @@ impl Cores {
         (gear.rate, gears.voltage(step))
     }
 
-    /// The number of the supply of the core of `place`.
+    /// Returns the number of the supply of the core of `place`.
     pub(crate) fn supply(&self, place: PlaceId) -> u32 {
         self.costs.plan.supplies[self.core_map.core(place)]
     }
 
-    /// Returns `true` if `place` is the first of its supply, which asks for all of them.
+    /// Returns `true` if `place` is the first of its supply, which makes the requests for it.
     fn is_master(&self, place: PlaceId) -> bool {
         let of_supply = |other: &PlaceId| self.supply(*other) == self.supply(place);
         (0..self.core_map.places()).map(PlaceId).find(of_supply) == Some(place)
     }
 
-    /// `place` asks for a divider of all cores that share its supply, the voltage following. No change comes of it
+    /// Sets the clock divider of all cores that share the supply of `place`, with the matching voltage. Does nothing
     /// unless `place` is the first of them.
     pub(crate) fn shift_supply(
         &mut self,
@@ -149,16 +149,16 @@ impl Cores {
         Ok(Some(self.await_controller(place, &answer)))
     }
 
-    /// Lets `place` wait until the controller has accepted its request.
+    /// Makes `place` wait until the controller has accepted its request.
     fn await_controller(&mut self, place: PlaceId, answer: &SupplyResponse) -> ClockChange {
         let Some(transition) = answer.transition else { return ClockChange::at(self.now(place)) };
-        // The second write into the register of the controller waits until the first is done.
+        // The second write to the controller's register waits until the first change is complete.
         self.wait_until(place, transition.start);
         ClockChange::new(transition.start, transition.end)
     }
 
-    /// `place` asks for the lowest voltage of its supply that is not below `asked`; clocks stay. No change comes of it
-    /// unless `place` is the first of them.
+    /// Sets the supply of `place` to the lowest voltage that is not below `asked`; clocks are unchanged. Does nothing
+    /// unless `place` is the first of its supply.
     pub(crate) fn set_supply_voltage(
         &mut self,
         place: PlaceId,
@@ -188,7 +188,7 @@ impl Cores {
         found.map(|step| VoltageStepId(step as u16)).ok_or(ClockError::Voltage { asked, least, most })
     }
 
-    /// `place` asks for a divider of its own tile at the present voltage.
+    /// Sets the clock divider of the tile of `place` at the present voltage.
     pub(crate) fn divide_tile(
         &mut self,
         place: PlaceId,
@@ -203,7 +203,7 @@ impl Cores {
         Ok(Some(ClockChange::at(now)))
     }
 
-    /// Lets `place` wait until no change of its supply is under way.
+    /// Makes `place` wait until no change of its supply is in progress.
     pub(crate) fn await_supply(&mut self, place: PlaceId) {
         let supply = VoltageDomainId(self.supply(place));
         let settled = self.supplies.as_ref().map(|supplies| supplies.settled(supply));
@@ -222,10 +222,10 @@ impl Cores {
         })
     }
 
-    /// At `now` somebody asks for a gear of all clocks of a supply.
+    /// Requests a gear for all clocks of a supply at `now`.
     ///
     /// # Errors
-    /// Until when an earlier change is under way.
+    /// The end of an earlier change that is still in progress.
     pub(crate) fn ask(
         &mut self,
         now: Picoseconds,
@@ -238,11 +238,11 @@ impl Cores {
         Ok(answer)
     }
 
-    /// Carries out what a governor wants at `now`; what cannot be now is left.
+    /// Carries out an order of a governor at `now`; an impossible order is ignored.
     pub(crate) fn apply_order(&mut self, now: Picoseconds, order: Order) {
         match order {
             Order::Shift { domain, gear } => {
-                let _ = self.ask(now, VoltageDomainId(domain as u32), gear); // under way: it is asked again
+                let _ = self.ask(now, VoltageDomainId(domain as u32), gear); // if in progress, the governor asks again
             }
             Order::Divide { domain, gear } => {
                 let Some(supplies) = &mut self.supplies else { return };
@@ -259,13 +259,13 @@ impl Cores {
         self.costs.plan.domains()
     }
 
-    /// The voltage domain of the core of `place`, its ledger and its clock.
+    /// Returns the voltage domain of the core of `place`, its ledger and its clock.
     pub(crate) fn look_at(&self, place: PlaceId) -> (usize, &Ledger, Picoseconds) {
         let PlacedCore { ledger, now, .. } = &self.cores[place.index()];
         (self.costs.plan.supplies[self.core_map.core(place)] as usize, ledger, *now)
     }
 
-    /// Returns `true` if no change of the voltage domain is under way at `time`.
+    /// Returns `true` if no change of the voltage domain is in progress at `time`.
     pub(crate) fn is_settled(&self, domain: usize, time: Picoseconds) -> bool {
         self.supplies.is_some() && self.settled(domain) <= time
     }
@@ -276,7 +276,7 @@ impl Cores {
         self.supplies.as_ref().map(settled).unwrap_or_default()
     }
 
-    /// A policy for the places of this run, or for those of `only` one voltage domain.
+    /// Returns the governor for the places of this run, or of `only` one voltage domain, with the initial gears.
     pub(crate) fn governor(
         &self,
         policy: Policy,
@@ -285,14 +285,14 @@ impl Cores {
         self.costs.governor(policy, &self.core_map, only)
     }
 
-    /// Puts each voltage domain into a gear before anything runs.
+    /// Sets the gear of each voltage domain before anything runs.
     pub(crate) fn begin(&mut self, gears: &[GearId]) {
         for (supply, gear) in (0..).map(VoltageDomainId).zip(gears) {
             self.begin_in(supply, *gear);
         }
     }
 
-    /// Tells all cores and the recorder what changes.
+    /// Passes the changes on to all affected cores and the recorder.
     fn carry_out(&mut self, answer: &SupplyResponse) {
         for change in &answer.changes {
             match change {
@@ -325,19 +325,19 @@ impl Cores {
         }
     }
 
-    /// The cores of places and the gears of the chip, for a trace that begins.
+    /// Returns the state of the places' cores, and the gears of the chip, for the start of a trace.
     pub(crate) fn initial_state(&self) -> (Vec<InitialState>, &Gears) {
         let plan = &self.costs.plan;
         let initial_state = |(core, placed): (&CoreId, &PlacedCore)| {
             let number = core.0 as usize;
-            let (gear, step) = self.meters.announce_multicast(number);
+            let (gear, step) = self.meters.gear_and_step(number);
             let (clock, supply) = (plan.clocks[number], plan.supplies[number]);
             InitialState { core: *core, now: placed.now, clock, supply, gear, step }
         };
         (self.core_map.cores().iter().zip(&self.cores).map(initial_state).collect(), &plan.gears)
     }
 
-    /// Puts all clocks of a supply into a gear before anything runs.
+    /// Sets the gear of all clocks of a supply before anything runs.
     fn begin_in(&mut self, supply: VoltageDomainId, gear: GearId) {
         let Some(supplies) = &mut self.supplies else { return };
         supplies.begin(supply, gear);

@@ -1,13 +1,13 @@
-//! Interrupts: the chip's controller, and the service that answers them.
+//! The chip's interrupt controller, and the service of interrupts at a core.
 //!
-//! All targets of a request are called at about the same time. Each then asks for registers of the controller, behind
-//! one port that gives each its turn; a system does so at once, whatever its place is doing, so an interrupt counts as
-//! arrived when the port has served it.
+//! All targets of a request are called at about the same time. Each then accesses registers of the controller behind a
+//! single port, one after the other. The system of a core does so at once, even while its place computes, so an
+//! interrupt has arrived when the port has served it.
 //!
-//! [`InterruptService`] is what an interrupt lets one core's system do, one job after the other, while its place
-//! computes or waits. It does not know what a job is. A place that waits loses nothing by it; one that computes or
-//! copies loses the time of the job, and is charged when it looks next. Invariants: an interrupt arrives no sooner than
-//! it would if nobody else raised one; what a service did while its place was busy is charged to that place once.
+//! [`InterruptService`] is the work of one core's system after interrupts, one job after the other, while its place
+//! computes or waits. It does not know the content of jobs. A waiting place loses nothing; a busy one loses the time of
+//! the job, and is charged at its next poll. Invariants: contention never makes an interrupt arrive earlier; a job
+//! during which its place was busy is charged to that place once.
 
 use super::Cores;
 use crate::report::TimeCategory;
@@ -23,14 +23,14 @@ impl Cores {
         self.costs.check_interrupts()
     }
 
-    /// Returns the time an access to a register of the controller takes the core of `place`.
+    /// Returns the time of an access to a controller register by the core of `place`.
     pub(crate) fn controller_register(&self, place: PlaceId) -> Picoseconds {
         let register = self.times(place).test_and_set.unwrap_or_default();
         let controller = self.costs.interrupts.map(|traits| traits.tile);
         register.over(controller.map_or(0, |tile| self.topology().hops(self.tile(place), tile)))
     }
 
-    /// Interrupts `targets` others from `place`, from `at` on, each request naming as many as allowed. Returns the end
+    /// Interrupts `targets` others from `place`, from `at` on, in as few requests as the mask allows. Returns the end
     /// of the requests, and the time at which each target is called.
     pub(crate) fn interrupt(
         &mut self,
@@ -38,7 +38,7 @@ impl Cores {
         mut at: Picoseconds,
         targets: u32,
     ) -> (Picoseconds, Vec<Picoseconds>) {
-        let traits = self.costs.interrupts.expect("who interrupts knows that the chip has a controller");
+        let traits = self.costs.interrupts.expect("the caller has checked that the chip has a controller");
         let times = self.times(place);
         let alone = times.interrupt.unwrap_or_default().over(0);
         let each = times.interrupt_more.unwrap_or_default().over(0);
@@ -56,14 +56,14 @@ impl Cores {
     }
 }
 
-/// Service of one core's interrupts, job after job.
+/// Service of one core's interrupts, one job after the other.
 #[derive(Default)]
 pub(crate) struct InterruptService {
     /// Busy times of the service.
     taken: Timeline,
-    /// Jobs that are not charged: when each begins, and how long it takes.
+    /// Start and duration of the jobs that are not yet charged.
     jobs: VecDeque<(Picoseconds, Picoseconds)>,
-    /// Total time the place had waited when it last looked.
+    /// Total waiting time of the place at its last poll.
     waited: Picoseconds,
 }
 
@@ -81,7 +81,7 @@ impl InterruptService {
         begin
     }
 
-    /// Charges the core of `place` for the work of its service until now while the place was busy.
+    /// Charges the core of `place` for jobs of its service until now during which the place was busy.
     pub(crate) fn settle(&mut self, cores: &mut Cores, place: PlaceId) {
         let now = cores.now(place);
         let ledger = cores.ledger(place);
@@ -114,7 +114,7 @@ mod tests {
         let alone = times.interrupt.unwrap().over(0);
         let each = times.interrupt_more.unwrap().over(0);
         let (done, called) = cores.interrupt(PlaceId(0), Picoseconds(1_000), 47);
-        // The SCC's controller names up to 32 targets in one request, and 20 are through before the first arrives.
+        // The SCC's controller takes up to 32 targets in one request, and 20 have passed before the first arrives.
         assert_eq!(done, Picoseconds(1_000) + near * 2);
         let first = Picoseconds(1_000) + near + alone;
         assert_eq!([called[0], called[19], called[31]], [first, first, first + each * 12]);

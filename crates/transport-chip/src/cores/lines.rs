@@ -1,21 +1,20 @@
-//! Lines and packets on their way over the mesh.
+//! Transfers of lines and packets over the mesh.
 //!
-//! Lines that one operation moves between a core and a message buffer go one behind the other: each takes what it takes
-//! alone, and all of them wait for what is in the way of the first, on the links and then at the port of the buffer's
-//! tile. Packets of the hardware and lines of memory go past the buffers, to a node or a controller. Invariant: the
-//! links of a route, and the port or controller at its end, are reserved for all of a transfer before its time is
-//! known.
+//! The lines that one operation moves between a core and a message buffer follow each other: each takes its uncontended
+//! time, and all of them are delayed by what blocks the first, on the links and then at the port of the buffer's tile.
+//! Hardware packets and lines of memory bypass the buffers and go to a node or a controller. Invariant: the links of a
+//! route, and the port or controller at its end, are reserved for the whole transfer before its time is computed.
 
 use super::Cores;
 use crate::demand::WORD_BYTES;
 use crate::report::{LinkLoad, TimeCategory};
 use isles_chip::cost::{Access, HopCost, Mode};
-use isles_chip::kernel::Train;
+use isles_chip::kernel::{JobTime, Train};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::{TileId, Topology};
 use isles_transport::PlaceId;
 
-/// Times a core takes for a line in one gear, by the hops to the buffer.
+/// Times of a core for a line in one gear, by the hops to the buffer.
 #[derive(Clone, Debug)]
 pub(super) struct LineTimes {
     written: Vec<Picoseconds>,
@@ -23,19 +22,18 @@ pub(super) struct LineTimes {
 }
 
 impl LineTimes {
-    /// The times of one access over up to `hops_max` hops.
+    /// Returns the times of one access over 0 to `hops_max` hops.
     pub(super) fn of(access: &Access<HopCost>, hops_max: u32) -> LineTimes {
         let all = |span: HopCost| (0..=hops_max).map(|hops| span.over(hops)).collect();
         LineTimes { written: all(access.gap), read: all(access.read) }
     }
 }
 
-/// Tile that has places, by its number among those, so that the state of each pair of tiles is small even on a large
-/// chip.
+/// Number of a tile among those with places, which keeps the state for pairs of tiles small even on a large chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OccupiedTile(u32);
 
-/// Numbers the tiles of places: gives tile and number of each place, and the tiles by their numbers.
+/// Numbers the tiles of places. Returns tile and number of each place, and the tiles by number.
 pub(super) fn number_tiles(
     topology: &Topology,
     tiles: impl Iterator<Item = TileId>,
@@ -52,14 +50,14 @@ pub(super) fn number_tiles(
     (tile_numbers, used)
 }
 
-/// Most tiles between which all paths are kept: 100 KB of them, which a host's cache holds. With message buffers more,
-/// because each look at a buffer takes one.
+/// Maximum number of tiles between which all paths are cached: 100 KB, which fit into a host's cache. With message
+/// buffers the limit is higher, because each poll of a buffer needs a path.
 const CACHED_MAX: usize = 64;
 const CACHED_WITH_BUFFERS_MAX: usize = 256;
 
-/// The links between each two tiles that have places, if those are few.
+/// The cached links between each two tiles with places, if these are few.
 pub(super) struct Paths {
-    /// The tiles, by their numbers.
+    /// The tiles by number.
     tiles: Vec<TileId>,
     /// Start in `links` and length of the path of each ordered pair.
     pairs: Vec<(u32, u32)>,
@@ -67,7 +65,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The paths among these tiles, by their numbers.
+    /// Makes the paths among these tiles.
     pub(super) fn new(topology: &Topology, tiles: Vec<TileId>, has_buffers: bool) -> Paths {
         let most = if has_buffers { CACHED_WITH_BUFFERS_MAX } else { CACHED_MAX };
         let kept = if tiles.len() <= most { &tiles[..] } else { &[] };
@@ -81,7 +79,7 @@ impl Paths {
         paths
     }
 
-    /// Returns `true` if no paths are kept.
+    /// Returns `true` if no paths are cached.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.pairs.is_empty()
@@ -104,7 +102,7 @@ impl Cores {
         self.spend(place, alone + (start - now), category);
     }
 
-    /// Writes `lines` lines into the buffer of `target`; all have arrived at the clock's new time.
+    /// Writes `lines` lines to the buffer of `target`; all have arrived at the new time of the clock.
     #[inline]
     pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
         let time = self.write_time(place, target, lines, self.now(place));
@@ -118,7 +116,7 @@ impl Cores {
         self.spend(place, time, category);
     }
 
-    /// Returns the time the core of `place` takes to write `lines` lines from `at` on; its clock does not advance.
+    /// Returns the time of the core of `place` for writing `lines` lines from `at` on; its clock does not advance.
     #[inline(always)]
     pub(crate) fn write_time(
         &mut self,
@@ -129,11 +127,11 @@ impl Cores {
     ) -> Picoseconds {
         let (from, to) = (self.tile_number(place), self.tile_number(target));
         self.lines.written += u64::from(lines);
-        let (hops, wait) = self.transfer(lines, self.costs.line_flits, (from, to), to, at);
+        let (hops, wait) = self.transfer(lines, self.costs.line_flits, from, to, to, at);
         self.line(place).written[hops] * u64::from(lines) + wait
     }
 
-    /// The same for reading lines.
+    /// As [`Cores::write_time`], for reading lines.
     #[inline(always)]
     pub(crate) fn read_time(
         &mut self,
@@ -144,11 +142,11 @@ impl Cores {
     ) -> Picoseconds {
         let (from, to) = (self.tile_number(source), self.tile_number(place));
         self.lines.read += u64::from(lines);
-        let (hops, wait) = self.transfer(lines, self.costs.line_flits, (from, to), from, at);
+        let (hops, wait) = self.transfer(lines, self.costs.line_flits, from, to, from, at);
         self.line(place).read[hops] * u64::from(lines) + wait
     }
 
-    /// Returns the same time for the words of `lines` lines, written one by one past all caches.
+    /// As [`Cores::write_time`], for the words of `lines` lines, written one by one and uncached.
     pub(crate) fn word_write_time(
         &mut self,
         place: PlaceId,
@@ -159,7 +157,7 @@ impl Cores {
         let (from, to) = (self.tile_number(place), self.tile_number(target));
         self.lines.written += u64::from(lines);
         let words = self.words(lines);
-        let (_, wait) = self.transfer(words, self.costs.word_flits, (from, to), to, at);
+        let (_, wait) = self.transfer(words, self.costs.word_flits, from, to, to, at);
         self.uncontended_word_write_time(place, target, lines) + wait
     }
 
@@ -168,7 +166,7 @@ impl Cores {
         lines * self.costs.line_bytes / WORD_BYTES as u32
     }
 
-    /// Returns the time `word_write_time` takes without contention.
+    /// As [`Cores::word_write_time`], without contention.
     pub(crate) fn uncontended_word_write_time(
         &self,
         place: PlaceId,
@@ -179,17 +177,17 @@ impl Cores {
         span.over(self.hops(place, target) as u32) * u64::from(self.words(lines))
     }
 
-    /// The same of `read_time`.
+    /// As [`Cores::read_time`], without contention.
     pub(crate) fn uncontended_read_time(&self, place: PlaceId, source: PlaceId, lines: u32) -> Picoseconds {
         self.line(place).read[self.hops(source, place)] * u64::from(lines)
     }
 
-    /// The same of `write_time`.
+    /// As [`Cores::write_time`], without contention.
     pub(crate) fn uncontended_write_time(&self, place: PlaceId, target: PlaceId, lines: u32) -> Picoseconds {
         self.line(place).written[self.hops(place, target)] * u64::from(lines)
     }
 
-    /// Links between the cores of two places.
+    /// Returns the number of links between the cores of two places.
     fn hops(&self, from: PlaceId, to: PlaceId) -> usize {
         if self.paths.is_empty() {
             return self.costs.topology.route(self.tile(from), self.tile(to)).len();
@@ -197,13 +195,13 @@ impl Cores {
         self.paths.between(self.tile_number(from), self.tile_number(to)).len()
     }
 
-    /// Returns the time a place takes to read `lines` lines of its own buffer without contention.
+    /// Returns the time of a place for reading `lines` lines of its own buffer without contention.
     #[inline]
     pub(crate) fn own_read(&self, place: PlaceId, lines: u32) -> Picoseconds {
         self.line(place).read[0] * u64::from(lines)
     }
 
-    /// Returns the time the core of `place` takes to access a register of the core of `of`.
+    /// Returns the time of the core of `place` for an access to a register of the core of `of`.
     pub(crate) fn register(&self, place: PlaceId, of: PlaceId) -> Picoseconds {
         let hops = self.hops(place, of) as u32;
         self.times(place).test_and_set.unwrap_or_default().over(hops)
@@ -215,41 +213,42 @@ impl Cores {
         &self.costs.lines[usize::from(self.cores[place.index()].gear.0)]
     }
 
-    /// Moves `count` packets of `flits` flits each between two tiles, from `at` on, by the port of one of them. Returns
-    /// the hops, and the wait for others.
+    /// Moves `count` packets of `flits` flits each between two tiles, from `at` on, through the port of one of them.
+    /// Returns the hops and the delay by contention.
     #[inline(always)] // Where it is called, the tiles are often known to be the same.
     fn transfer(
         &mut self,
         count: u32,
         flits: u64,
-        (from, to): (OccupiedTile, OccupiedTile),
+        from: OccupiedTile,
+        to: OccupiedTile,
         port: OccupiedTile,
         at: Picoseconds,
     ) -> (usize, Picoseconds) {
         let train = Train { packets: u64::from(count), flits };
-        let (hops, delay) =
-            if from == to { (0, Picoseconds::ZERO) } else { self.cross(train, (from, to), at) };
+        let (hops, delay) = if from == to { (0, Picoseconds::ZERO) } else { self.cross(train, from, to, at) };
         let start = self.reach_port(port, count, at + delay);
         (hops, start - at)
     }
 
-    /// Takes the links between two tiles; returns their number, and the wait of the train for others.
+    /// Reserves the links between two tiles; returns their number and the delay of the train by contention.
     pub(super) fn cross(
         &mut self,
         train: Train,
-        (from, to): (OccupiedTile, OccupiedTile),
+        from: OccupiedTile,
+        to: OccupiedTile,
         at: Picoseconds,
     ) -> (usize, Picoseconds) {
         if self.paths.is_empty() {
             let [from, to] = [from, to].map(|tile_number| self.paths.tiles[tile_number.0 as usize]);
-            return self.route(train, (from, to), at);
+            return self.route(train, from, to, at);
         }
         let path = self.paths.between(from, to);
         let links = path.iter().map(|link| *link as usize);
         (path.len(), self.network.send(self.present, at, links, train))
     }
 
-    /// Returns the time at which the port of a tile's buffer is free for `count` accesses that arrive at `at`.
+    /// Reserves the port of a tile's buffer for `count` accesses that arrive at `at`; returns their start.
     #[inline(always)]
     fn reach_port(&mut self, port: OccupiedTile, count: u32, at: Picoseconds) -> Picoseconds {
         let busy = self.costs.port * u64::from(count);
@@ -258,7 +257,8 @@ impl Cores {
 }
 
 impl Cores {
-    /// Puts a packet of `flits` flits into the mesh; returns when all of it is there. The core goes on at once.
+    /// Sends a packet of `flits` flits into the mesh and returns the time at which all of it has arrived. The core
+    /// continues at once.
     #[inline]
     pub(crate) fn carry(
         &mut self,
@@ -268,12 +268,12 @@ impl Cores {
         flits: u64,
     ) -> Picoseconds {
         let (now, train) = (self.now(place), Train { packets: 1, flits });
-        let (hops, delay) = self.cross(train, (self.tile_number(place), self.tile_number(target)), now);
+        let (hops, delay) = self.cross(train, self.tile_number(place), self.tile_number(target), now);
         now + transit.over(hops as u32) + self.network.pace().flit * flits + delay
     }
 
-    /// As `cross`, where paths are too many to be kept.
-    fn route(&mut self, train: Train, (from, to): (TileId, TileId), at: Picoseconds) -> (usize, Picoseconds) {
+    /// As [`Cores::cross`], for paths that are not cached.
+    fn route(&mut self, train: Train, from: TileId, to: TileId, at: Picoseconds) -> (usize, Picoseconds) {
         let topology = self.costs.topology;
         let route = topology.route(from, to);
         let hops = route.len();
@@ -281,29 +281,23 @@ impl Cores {
         (hops, self.network.send(self.present, at, links, train))
     }
 
-    /// Lets `place` make `count` accesses, one after the other, to the memory of the controller at a tile.
-    pub(crate) fn reach(
-        &mut self,
-        place: PlaceId,
-        (controller, tile): (u32, TileId),
-        span: HopCost,
-        count: u32,
-    ) {
+    /// Makes `count` accesses of `place`, one after the other, to the memory of the controller at a tile.
+    pub(crate) fn reach(&mut self, place: PlaceId, controller: u32, tile: TileId, span: HopCost, count: u32) {
         let now = self.now(place);
         let train = Train { packets: u64::from(count), flits: self.costs.line_flits };
-        let (hops, delay) = self.route(train, (tile, self.tile(place)), now);
+        let (hops, delay) = self.route(train, tile, self.tile(place), now);
         self.spend(place, delay, TimeCategory::Copying);
         let alone = span.over(hops as u32) * u64::from(count);
-        let busy = self.memory_costs(place).controller_line * u64::from(count);
-        let start = self.now(place);
-        self.wait_for_memory(place, controller, start, (alone, busy), TimeCategory::Copying);
+        let served = self.memory_costs(place).controller_line * u64::from(count);
+        let (start, length) = (self.now(place), JobTime { alone, served });
+        self.wait_for_memory(place, controller, start, length, TimeCategory::Copying);
     }
 
     pub(crate) fn flit_hops(&self) -> u64 {
         self.network.flits().sum::<u64>() + self.flit_hops_fetched()
     }
 
-    /// Returns the load of each link, in the order of their numbers.
+    /// Returns the load of each link, in the order of the links' numbers.
     pub(crate) fn link_loads(&self) -> Vec<LinkLoad> {
         let topology = self.topology();
         let (latest, fetched) = (self.latest().0, self.flits_fetched_by_link());

@@ -1,10 +1,9 @@
-//! What the cores of a chip can do.
+//! The cores of a chip and their operations.
 //!
-//! Every operation belongs to one place, moves the clock of its core and books the time on its ledger. Operations
-//! reserve the links and buffer ports that they use, so two cores that want one thing at one time wait for each other;
-//! what each costs alone is in `costs`. Changes of rates are in `gear_change`, which is asked whenever one may come
-//! before the end of an operation. It knows neither messages nor protocols. Invariant: a clock moves only forward, and
-//! all that moves it is in the ledger.
+//! Every operation belongs to one place, advances the clock of its core and books the time in its ledger. Operations
+//! reserve the links and buffer ports that they use, so cores wait for each other; `costs` has the uncontended costs.
+//! `gear_change` handles operations during which a rate may change. This module knows neither messages nor protocols.
+//! Invariant: a clock only advances, and every advance is in the ledger.
 
 mod costs;
 mod draw;
@@ -38,37 +37,37 @@ use lines::{OccupiedTile, Paths};
 use std::sync::Arc;
 use work::MemoryWait;
 
-/// Lines that have moved.
+/// Numbers of lines transferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineTraffic {
-    /// Written into message buffers.
+    /// Lines written to message buffers.
     pub written: u64,
-    /// Read from them.
+    /// Lines read from message buffers.
     pub read: u64,
 }
 
 /// The core of one place.
 struct PlacedCore {
     tile: TileId,
-    /// The same tile, as paths and ports count those that have places.
+    /// Number of the tile among those with places, for paths and ports.
     tile_number: OccupiedTile,
     clock: Clock,
     now: Picoseconds,
     ledger: Ledger,
     gear: GearId,
-    /// Time of its next change of rate or voltage.
+    /// Time of the next change of rate or voltage.
     next_shift: Picoseconds,
-    /// Fraction of a cycle left over from operations, in billionths.
+    /// Remaining fraction of a cycle from operations, in billionths.
     nanocycles: u64,
-    /// Lines of private memory that came over the mesh.
+    /// Lines of private memory fetched over the mesh.
     fetched: LineCount,
-    /// Last wait for a memory controller, unless its end is final.
+    /// Last wait for a memory controller, while its end may still move.
     memory_wait: Option<MemoryWait>,
 }
 
 impl PlacedCore {
-    /// A core in the first gear, before it has done anything.
-    fn new((tile, tile_number): (TileId, OccupiedTile), plan: &PowerTables) -> PlacedCore {
+    /// Makes a core in the first gear, at time 0.
+    fn new(tile: TileId, tile_number: OccupiedTile, plan: &PowerTables) -> PlacedCore {
         let first = plan.gears.first();
         PlacedCore {
             tile,
@@ -85,54 +84,54 @@ impl PlacedCore {
     }
 }
 
-/// Cores on which places run, and their shared state.
+/// The cores with places, and their shared state.
 pub(crate) struct Cores {
     costs: Costs,
-    /// Of each place, in the order of places.
+    /// The core of each place.
     cores: Vec<PlacedCore>,
     /// Map from places to cores.
     core_map: CoreMap,
     paths: Paths,
     network: Network,
-    /// Of the buffers of tiles that have places.
+    /// Buffer ports of the tiles with places.
     ports: Vec<Timeline>,
     /// The port of the interrupt controller.
     interrupts: Timeline,
-    /// Memory controllers; none before somebody uses one.
+    /// Memory controllers; empty until first used.
     controllers: Vec<MaxMinServer>,
     files: files::Files,
-    /// Caches and buffer through which long messages are copied in private memory.
+    /// Costs of copying long messages in private memory.
     rounds: CopyCosts,
-    /// The least time that anything can still ask for.
+    /// Lower bound of the time of all further operations.
     present: Picoseconds,
     lines: LineTraffic,
     meters: Meters,
     supplies: Option<Supplies>,
-    /// `true` once a place was asked for operations by class.
+    /// `true` once a program has declared operations by class.
     pub(crate) by_class: bool,
     /// Policy of waiting places.
     pub(crate) rest: IdlePolicy,
-    /// `true` if a waiting place is halted until an interrupt wakes it, whatever `idle_policy` says.
+    /// `true` if a waiting place is halted until an interrupt wakes it, regardless of `rest`.
     pub(crate) is_interrupt_driven: bool,
-    /// Time taken by the last look of a place that halts between looks.
+    /// Duration of the last poll of a place that halts between polls.
     look: Picoseconds,
     /// Number of changes of rates and voltages.
     pub(crate) shifts: GearChanges,
-    /// Power over time, if anything is known of power.
+    /// Samples power over time, if the chip has a power model.
     sampler: Option<Sampler>,
-    /// Recorder of the run, if it is recorded.
+    /// Recorder, if the run is recorded.
     pub(crate) recorder: Option<Box<Recorder>>,
 }
 
 impl Cores {
-    /// Each place on its core.
+    /// Makes the cores of the places of `core_map`.
     pub(crate) fn new(costs: Costs, core_map: CoreMap) -> Cores {
         let tiles = core_map.cores().iter().map(|core| costs.topology.tile_of(*core));
         let (tile_numbers, used) = lines::number_tiles(&costs.topology, tiles);
         Cores {
             cores: tile_numbers
                 .into_iter()
-                .map(|tile_number| PlacedCore::new(tile_number, &costs.plan))
+                .map(|(tile, tile_number)| PlacedCore::new(tile, tile_number, &costs.plan))
                 .collect(),
             ports: vec![Timeline::default(); used.len()],
             paths: Paths::new(&costs.topology, used, costs.buffer_lines > 0),
@@ -157,32 +156,32 @@ impl Cores {
         }
     }
 
-    /// Bytes of a line.
+    /// Returns the size of a line in bytes.
     pub(crate) fn line_bytes(&self) -> u32 {
         self.costs.line_bytes
     }
 
-    /// Says that nothing will happen before `present` any more.
+    /// Declares that nothing will happen before `present` any more.
     #[inline]
     pub(crate) fn set_present(&mut self, present: Picoseconds) {
         self.present = present;
     }
 
-    /// Returns the start of the turn under way.
+    /// Returns the start of the current turn.
     ///
-    /// Credit that comes later waits for the next turn: if one look of a turn took it after another had refused, nobody
-    /// would be left to wake the refused.
+    /// Credit that arrives later waits for the next turn: if a later poll of the same turn took it after a refusal, no
+    /// event would be left to wake the refused sender.
     #[inline]
     pub(crate) fn present(&self) -> Picoseconds {
         self.present
     }
 
-    /// All times of the core of `place` in its present gear.
+    /// Returns all times of the core of `place` in its present gear.
     pub(crate) fn times(&self, place: PlaceId) -> &TimingTable<HopCost> {
         &self.costs.times[usize::from(self.cores[place.index()].gear.0)]
     }
 
-    /// Returns the costs of the memory that all cores share, if known.
+    /// Returns the costs of shared memory, if known.
     pub(crate) fn memory(&self) -> Option<Arc<SharedMemoryCosts>> {
         self.costs.memory.clone()
     }
@@ -192,7 +191,7 @@ impl Cores {
     /// # Panics
     /// If the costs are not known.
     pub(crate) fn memory_costs(&self, place: PlaceId) -> &MemoryCosts {
-        let memory = self.costs.memory.as_ref().expect("who has shared memory knows its costs");
+        let memory = self.costs.memory.as_ref().expect("shared memory has costs");
         &memory.gears[usize::from(self.cores[place.index()].gear.0)]
     }
 
@@ -204,7 +203,7 @@ impl Cores {
         &self.costs.topology
     }
 
-    /// Returns the number of lines of each message buffer that are kept for windows.
+    /// Returns the number of lines of each message buffer reserved for windows.
     pub(crate) fn window_lines(&self) -> u32 {
         self.costs.window_lines
     }
@@ -218,7 +217,7 @@ impl Cores {
         self.cores[place.index()].ledger
     }
 
-    /// The latest clock of a place.
+    /// Returns the latest clock of all places.
     fn latest(&self) -> Picoseconds {
         self.cores.iter().map(|core| core.now).max().unwrap_or_default()
     }
@@ -235,7 +234,7 @@ impl Cores {
 }
 
 impl PlacedCore {
-    /// Spends `time`, unless a change falls before its end: then returns that end, and nothing is spent.
+    /// Spends `time`. If a change falls before its end, spends nothing and returns that end.
     #[inline(always)]
     fn spend(
         &mut self,
@@ -258,26 +257,26 @@ impl PlacedCore {
     }
 }
 
-/// Returns the time at which `place` has spent `time` from `start` on.
+/// Returns `start + time`.
 #[inline(always)]
 fn end(place: PlaceId, start: Picoseconds, time: Picoseconds) -> Picoseconds {
     start.0.checked_add(time.0).map_or_else(|| beyond(place, time), Picoseconds)
 }
 
-/// Panics: no clock goes further than 64 bits of picoseconds.
+/// Panics, because the clock exceeds 64 bits of picoseconds.
 #[cold]
 fn beyond(place: PlaceId, time: Picoseconds) -> ! {
     panic!("the core of {place} cannot work or wait for {time} more: a modelled run ends before 213 days")
 }
 
 impl Cores {
-    /// The time at the core of `place`.
+    /// Returns the time at the core of `place`.
     #[inline]
     pub(crate) fn now(&self, place: PlaceId) -> Picoseconds {
         self.cores[place.index()].now
     }
 
-    /// Lets `place` compute.
+    /// Computes at `place` for `cycles` cycles.
     #[inline]
     pub(crate) fn compute(&mut self, place: PlaceId, cycles: u64, category: TimeCategory) {
         let core = &mut self.cores[place.index()];
@@ -288,12 +287,12 @@ impl Cores {
         core.spend(place, time, category, &mut self.recorder);
     }
 
-    /// Returns the time `cycles` cycles take the core of `place`, rounded down to the picosecond.
+    /// Returns the time of `cycles` cycles of the core of `place`, rounded down to the picosecond.
     pub(crate) fn cycles(&self, place: PlaceId, cycles: u64) -> Picoseconds {
         self.cores[place.index()].clock.length(Cycles(cycles))
     }
 
-    /// Lets `place` wait until `time`, if that is to come.
+    /// Makes `place` wait until `time`, if that is in the future.
     #[inline]
     pub(crate) fn wait_until(&mut self, place: PlaceId, time: Picoseconds) {
         let now = self.now(place);
@@ -304,8 +303,8 @@ impl Cores {
         }
     }
 
-    /// Books what a waiting `place` is halted of the time until `time`, if a look takes it `look`. All naps are booked
-    /// before all looks.
+    /// Books the part of the time until `time` in which a waiting `place` is halted, if a poll takes it `look`. All
+    /// halts are booked before all polls.
     pub(crate) fn halt(&mut self, place: PlaceId, time: Picoseconds, look: Picoseconds) {
         let wait = Picoseconds(time.0.saturating_sub(self.now(place).0));
         self.look = look;
@@ -313,7 +312,7 @@ impl Cores {
         self.spend(place, halted, TimeCategory::Sleeping);
     }
 
-    /// Returns the category of most of the time a place waits.
+    /// Returns the main category of a place's waiting time.
     pub(crate) fn idle(&self) -> TimeCategory {
         if self.rest == IdlePolicy::Poll && !self.is_interrupt_driven {
             TimeCategory::Waiting
@@ -322,7 +321,7 @@ impl Cores {
         }
     }
 
-    /// Lets `place` spend `time`.
+    /// Spends `time` at `place`.
     #[inline]
     pub(crate) fn spend(&mut self, place: PlaceId, time: Picoseconds, category: TimeCategory) {
         let core = &mut self.cores[place.index()];

@@ -1,18 +1,18 @@
-//! The work of programs: cycles, and lines of private memory behind a controller that others use, too.
+//! The work of programs: cycles, and lines of private memory from a shared controller.
 //!
-//! A place must hear at once when its step ends, while others will come to the same controller later. So its clock
-//! goes to the end as far as it is known ([`MaxMinServer`]), and further by [`Cores::catch_up`] once more is known:
-//! before the next turn of the place begins, and before it wants anything else of a controller. Lines pass the mesh
-//! without holding its links: twelve cores that do nothing but read use a link at their controller for a twentieth of
-//! the time. What has crossed is counted. Invariants: a step takes at least as long as alone, whoever else there is; a
-//! place has no turn before the end of its step is known for good.
+//! The end of a step must be known at once, although others may use the same controller later. The clock therefore
+//! advances to the end known so far ([`MaxMinServer`]), and [`Cores::catch_up`] advances it further before the next
+//! turn of the place, and before its next use of a controller. Lines cross the mesh without reserving links, because
+//! even twelve cores that only read use a link at their controller for a twentieth of the time; their flits are
+//! counted. Invariants: a step takes at least its uncontended time; a place has no turn before the end of its step is
+//! final.
 
 use super::Cores;
 use crate::demand::{Demand, LineCosts};
 use crate::report::TimeCategory;
 use crate::shared::MemoryCosts;
 use isles_chip::cost::HopCost;
-use isles_chip::kernel::MaxMinServer;
+use isles_chip::kernel::{JobTime, MaxMinServer};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::Route;
 use isles_transport::{PlaceId, Work};
@@ -21,11 +21,11 @@ use isles_transport::{PlaceId, Work};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemoryWait {
     controller: u32,
-    /// The end that its clock knows.
+    /// The end to which the clock has advanced.
     end: Picoseconds,
     /// Category of the time spent waiting.
     category: TimeCategory,
-    /// `true` if the program computes; `false` if a message is copied.
+    /// `true` for work of the program, `false` for a copy of a message.
     is_work: bool,
 }
 
@@ -36,7 +36,7 @@ impl Cores {
         self.costs.work.demand(work)
     }
 
-    /// Lets `place` do what its program asks.
+    /// Performs work of the program at `place`.
     #[inline]
     pub(crate) fn work(&mut self, place: PlaceId, demand: &Demand) {
         let core = &mut self.cores[place.index()];
@@ -48,14 +48,15 @@ impl Cores {
         }
     }
 
-    /// Lets `place`, which has computed since `start`, wait for the lines that it wanted meanwhile.
+    /// Makes `place`, which has computed since `start`, wait for the lines of that work.
     fn fetch(&mut self, place: PlaceId, start: Picoseconds, demand: &Demand) {
         self.cores[place.index()].fetched.add(demand.far);
         let Some(costs) = self.line_costs(place) else { return };
         let one = costs.far.over(self.way_to_memory(place).len() as u32);
         let [near, far] = [demand.near.times(costs.near), demand.far.times(one)];
         let alone = near.saturating_add(far).saturating_add(self.now(place) - start);
-        self.share_controller(place, start, (alone, demand.far.times(costs.served)), TimeCategory::Fetching);
+        let length = JobTime { alone, served: demand.far.times(costs.served) };
+        self.share_controller(place, start, length, TimeCategory::Fetching);
         if let Some(wait) = &mut self.cores[place.index()].memory_wait {
             wait.is_work = true;
         }
@@ -66,26 +67,25 @@ impl Cores {
         self.costs.work.lines(usize::from(self.cores[place.index()].gear.0)).copied()
     }
 
-    /// Lets `place` wait for its controller: since `start` it wants what takes it `alone`, and keeps the controller
-    /// busy for `served` of that.
+    /// Makes `place` wait for its controller, at which its accesses begin at `start`.
     pub(super) fn share_controller(
         &mut self,
         place: PlaceId,
         start: Picoseconds,
-        (alone, served): (Picoseconds, Picoseconds),
+        length: JobTime,
         category: TimeCategory,
     ) {
         let own = self.costs.work.own[self.tile(place).0 as usize];
-        self.wait_for_memory(place, own, start, (alone, served), category);
+        self.wait_for_memory(place, own, start, length, category);
     }
 
-    /// The same at any controller.
+    /// As [`Cores::share_controller`], for any controller.
     pub(super) fn wait_for_memory(
         &mut self,
         place: PlaceId,
         controller: u32,
         mut start: Picoseconds,
-        length: (Picoseconds, Picoseconds),
+        length: JobTime,
         category: TimeCategory,
     ) {
         let before = self.now(place);
@@ -99,21 +99,22 @@ impl Cores {
         self.spend(place, end - now, category);
     }
 
-    /// Writes `lines` lines to the memory behind the controller of `owner`, past the caches.
+    /// Writes `lines` uncached lines to the memory behind the controller of `owner`.
     pub(crate) fn write_memory_lines(&mut self, place: PlaceId, owner: PlaceId, lines: u32) {
-        self.pass_memory_lines(place, owner, (lines, |costs| costs.through.gap));
+        self.pass_memory_lines(place, owner, lines, |costs| costs.through.gap);
     }
 
-    /// Reads `lines` lines of the memory behind the own controller of `place`, which no cache holds.
+    /// Reads `lines` uncached lines from the memory behind the controller of `place`.
     pub(crate) fn read_memory_lines(&mut self, place: PlaceId, lines: u32) {
-        self.pass_memory_lines(place, place, (lines, |costs| costs.through.read));
+        self.pass_memory_lines(place, place, lines, |costs| costs.through.read);
     }
 
     fn pass_memory_lines(
         &mut self,
         place: PlaceId,
         owner: PlaceId,
-        (lines, cost): (u32, fn(&MemoryCosts) -> HopCost),
+        lines: u32,
+        cost: fn(&MemoryCosts) -> HopCost,
     ) {
         let (controllers, tile) = (&self.costs.work.controllers, self.tile(place));
         let own = self.costs.work.own[self.tile(owner).0 as usize];
@@ -121,10 +122,10 @@ impl Cores {
         let costs = self.memory_costs(place);
         let alone = cost(costs).over(hops) * u64::from(lines);
         let served = costs.controller_line * u64::from(lines);
-        self.wait_for_memory(place, own, self.now(place), (alone, served), TimeCategory::Copying);
+        self.wait_for_memory(place, own, self.now(place), JobTime { alone, served }, TimeCategory::Copying);
     }
 
-    /// Lets the clock of `place` go on by what its last step at a memory controller takes longer than was known.
+    /// Advances the clock of `place` if its last step at a memory controller takes longer than known before.
     pub(crate) fn catch_up(&mut self, place: PlaceId) {
         let Some(MemoryWait { controller, end, category, is_work }) = self.cores[place.index()].memory_wait
         else {
@@ -148,7 +149,7 @@ impl Cores {
         Some(Picoseconds(wait.end.0.saturating_sub(self.present.0)))
     }
 
-    /// A memory controller by its number.
+    /// Returns a memory controller by number.
     fn controller(&mut self, number: u32) -> &mut MaxMinServer {
         if self.controllers.is_empty() {
             self.controllers.resize(self.costs.work.controllers.len(), MaxMinServer::default());
@@ -156,14 +157,14 @@ impl Cores {
         &mut self.controllers[number as usize]
     }
 
-    /// The links from the controller of `place` to its core.
+    /// Returns the route from the controller of `place` to its core.
     pub(super) fn way_to_memory(&self, place: PlaceId) -> Route {
         let (work, tile) = (&self.costs.work, self.tile(place));
         let controller = work.controllers[work.own[tile.0 as usize] as usize];
         self.costs.topology.route(controller, tile)
     }
 
-    /// Lines of private memory that places have fetched from behind controllers.
+    /// Returns the number of lines of private memory fetched from controllers.
     pub(crate) fn lines_fetched(&self) -> u64 {
         self.cores.iter().map(|core| core.fetched.whole()).sum()
     }
@@ -173,17 +174,17 @@ impl Cores {
         self.controllers.iter().map(MaxMinServer::served).collect()
     }
 
-    /// Returns `true` if places have wanted more of a memory controller than it has.
+    /// Returns `true` if a memory controller was ever saturated.
     pub(crate) fn is_memory_crowded(&self) -> bool {
         self.controllers.iter().any(MaxMinServer::has_saturated)
     }
 
-    /// The flits of these lines, counted for each link that they have passed.
+    /// Returns the flits of fetched lines, counted once for each link that they have crossed.
     pub(super) fn flit_hops_fetched(&self) -> u64 {
         self.flits_fetched().map(|(place, flits)| flits * self.way_to_memory(place).len() as u64).sum()
     }
 
-    /// The same by link.
+    /// Returns the flits of fetched lines by link.
     pub(super) fn flits_fetched_by_link(&self) -> Vec<u64> {
         let mut sums = vec![0; self.costs.topology.link_slots() as usize];
         for (place, flits) in self.flits_fetched() {
@@ -194,7 +195,7 @@ impl Cores {
         sums
     }
 
-    /// The places that have fetched lines, and the flits of these.
+    /// Returns the places that have fetched lines, with the flits of these lines.
     fn flits_fetched(&self) -> impl Iterator<Item = (PlaceId, u64)> + '_ {
         let flits = self.cores.iter().map(|core| core.fetched.whole() * self.costs.line_flits);
         (0..).map(PlaceId).zip(flits).filter(|(_, flits)| *flits > 0)

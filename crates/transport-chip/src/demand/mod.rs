@@ -1,10 +1,9 @@
-//! What a program's work asks of a core: cycles, and lines that its first cache does not have.
+//! The demand of a program's work on a core: cycles, and lines that miss the first-level cache.
 //!
-//! A program says operations and bytes ([`Work`]); the chip's file says what an operation takes, how large the caches
-//! are and what a line costs from each place. Nothing is known of single accesses, so how many lines are found where is
-//! a formula of sizes; see `docs/design/chip-memory.md`. Nobody else is looked at here: what places do to each other at
-//! a controller is the matter of `cores`. Invariant: all is integer arithmetic and depends on nothing but the work and
-//! the file, so a run repeats.
+//! A program declares operations and bytes ([`Work`]); the chip file has the costs of operations, the sizes of caches
+//! and the costs of lines. Single accesses are unknown, so the numbers of misses come from a formula of sizes; see
+//! `docs/design/chip-memory.md`. Contention at a controller is handled in `cores`. Invariant: everything is integer
+//! arithmetic on the work and the chip file, so runs are reproducible.
 
 use isles_chip::cost::{Access, HopCost, Mode, NANOCYCLES, Operation, Operations, TimingTable};
 use isles_chip::gear::Gears;
@@ -13,48 +12,48 @@ use isles_chip::topology::TileId;
 use isles_chip::{Caches, Chip};
 use isles_transport::{Table, Work};
 
-/// Bytes of a word: what an access moves that meets no cache, and a store that meets one.
+/// Bytes of a word, the unit of uncached accesses and of stores that miss.
 pub(crate) const WORD_BYTES: u64 = 4;
 
-/// Bits of a number of lines after the point: many short steps lose nothing.
+/// Fraction bits of a number of lines, so that many short steps lose nothing.
 const LINE_BITS: u32 = 16;
 
 /// One line.
 const LINE: u64 = 1 << LINE_BITS;
 
-/// Bits of a number of repetitions after the point.
+/// Fraction bits of a number of repetitions.
 const ROUND_BITS: u32 = 64;
 
-/// Most repetitions of a step that a line stays: beyond it everything is found.
+/// Maximum number of repetitions for which a line stays cached; beyond it every access hits.
 const ROUNDS_MAX: u128 = 1 << (ROUND_BITS + 14);
 
-/// The largest numbers that shares of hits are calculated with, so that nothing overflows; above them, with these.
+/// Limits of the numbers in the computation of hit rates, so that nothing overflows; larger ones are clamped.
 const LINES_MAX: u128 = 1 << 40;
 const ACCESSES_MAX: u64 = 1 << 47;
 const FADING_BITS: u32 = 60;
 const ROUND_COARSE_BITS: u32 = 40;
 
-/// Bits of a share of lines after the point.
+/// Fraction bits of a share of lines.
 const SHARE_BITS: u32 = 32;
 
 /// Demand of a step on a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
-    /// Cycles of its clock, and billionths of one.
+    /// Clock cycles, and billionths of a cycle.
     cycles: u64,
     nanocycles: u64,
-    /// Lines out of the second cache.
+    /// Lines from the second-level cache.
     pub(crate) near: LineCount,
-    /// Lines of memory.
+    /// Lines from memory.
     pub(crate) far: LineCount,
 }
 
-/// A number of lines, with a part of one.
+/// A number of lines as a fixed-point number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LineCount(u64);
 
 impl LineCount {
-    /// Returns the time the lines take one after the other, at `one` a line.
+    /// Returns the time of the lines one after the other, at `one` per line.
     pub(crate) fn times(self, one: Picoseconds) -> Picoseconds {
         let sum = (u128::from(one.0) * u128::from(self.0)) >> LINE_BITS;
         Picoseconds(u64::try_from(sum).unwrap_or(u64::MAX))
@@ -69,7 +68,7 @@ impl LineCount {
         self.0 = self.0.saturating_add(more.0);
     }
 
-    /// Returns a part of `count` lines, in 65,536ths.
+    /// Returns `share` 65,536ths of `count` lines.
     pub(crate) fn part(count: u32, share: u32) -> LineCount {
         LineCount(u64::from(count) * u64::from(share))
     }
@@ -80,12 +79,12 @@ impl LineCount {
 }
 
 impl Demand {
-    /// Returns a demand of `cycles` and nothing else.
+    /// Returns a demand of `cycles` only.
     pub(crate) fn of_cycles(cycles: u64) -> Demand {
         Demand { cycles, ..Demand::default() }
     }
 
-    /// This step and another.
+    /// Adds another demand.
     pub(crate) fn add(&mut self, more: &Demand) {
         self.cycles = self.cycles.saturating_add(more.cycles);
         self.nanocycles = self.nanocycles.saturating_add(more.nanocycles);
@@ -93,7 +92,7 @@ impl Demand {
         self.far.add(more.far);
     }
 
-    /// Returns the whole cycles, including the fraction `left` of one before, and updates that fraction.
+    /// Returns the whole cycles, including the fraction `left` of earlier steps, and updates that fraction.
     #[inline]
     pub(crate) fn cycles(&self, left: &mut u64) -> u64 {
         if self.nanocycles == 0 {
@@ -110,7 +109,7 @@ impl Demand {
         self.nanocycles > 0
     }
 
-    /// Returns `true` if the demand stays within the core and its first cache.
+    /// Returns `true` if the demand needs only the core and its first-level cache.
     #[inline]
     pub(crate) fn is_computing(&self) -> bool {
         (self.near.0 | self.far.0) == 0
@@ -120,33 +119,33 @@ impl Demand {
 /// Costs of lines for a core in one gear.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineCosts {
-    /// Out of the second cache.
+    /// A line from the second-level cache.
     pub(crate) near: Picoseconds,
-    /// Out of memory, by the hops to the controller.
+    /// A line from memory, by the hops to the controller.
     pub(crate) far: HopCost,
-    /// Time that one keeps its controller busy.
+    /// Time for which a line occupies its controller.
     pub(crate) served: Picoseconds,
-    /// A line that goes back to memory.
+    /// A line written back to memory.
     pub(crate) back: HopCost,
-    /// The words of a line into the second cache, one by one.
+    /// The words of a line stored to the second-level cache, one by one.
     pub(crate) store_near: Picoseconds,
-    /// The same into memory.
+    /// The words of a line stored to memory, one by one.
     pub(crate) store_far: HopCost,
 }
 
-/// Costs of the cores' work, from the chip's file.
+/// Costs of the cores' work, from the chip file.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkCosts {
     operations: Operations,
     line_bytes: u64,
     first: Cache,
     second: Cache,
-    /// Costs by gear; empty if the file does not state the cost of a memory line: then everything is in the first
+    /// Costs by gear; empty if the file lacks the cost of a memory line, in which case everything hits the first-level
     /// cache.
     lines: Vec<LineCosts>,
     /// Tiles of the memory controllers.
     pub(crate) controllers: Vec<TileId>,
-    /// By tile, the number of its own.
+    /// Number of each tile's own controller.
     pub(crate) own: Vec<u32>,
     /// Caches through which messages are copied.
     pub(crate) caches: Caches,
@@ -197,9 +196,9 @@ impl WorkCosts {
 }
 
 impl LineCosts {
-    /// Returns the costs; `None` if the file does not state the cost of a memory line. If it does not state how long
-    /// one keeps the controller busy, that time is such that as many readers fit as are stated not to slow each other
-    /// down.
+    /// Returns the costs; `None` if the file lacks the cost of a memory line. If it lacks the time of a line at the
+    /// controller, that time is chosen so that `readers` cores, the number stated not to slow each other down, saturate
+    /// the controller.
     fn of(times: &TimingTable<HopCost>, line: Bytes, readers: u32) -> Option<LineCosts> {
         let Access { read: far, gap: back, .. } = *times.access(Mode::MemoryCached)?;
         let words = line.0 / WORD_BYTES;
@@ -212,7 +211,7 @@ impl LineCosts {
     }
 }
 
-/// Cache that is filled at random, which is between LRU and an optimal policy.
+/// A cache with random replacement, which is between LRU and an optimal policy.
 #[derive(Clone, Copy, Debug)]
 struct Cache {
     bytes: u64,
@@ -246,12 +245,12 @@ impl Cache {
         LineCount(work.tables.iter().map(of_table).fold(gone as u64, u64::saturating_add))
     }
 
-    /// Returns the number of rounds that a line stays, in 2^-64; a round is a repetition of the step or a walk through
-    /// its region.
+    /// Returns the number of rounds for which a line stays cached, in units of 2^-64; a round is a repetition of the
+    /// step or a walk through its region.
     ///
-    /// In balance each table fills of the cache what it brings of all that is brought in that time: with *w* lines and
-    /// *a* accesses a share *h* of which finds its line, *w h* = *rounds a* (1 - *h*). What is streamed comes once a
-    /// step and then fades. Both together fill the cache.
+    /// In equilibrium, each table occupies the part of the cache that it has brought in that time: with *w* lines, *a*
+    /// accesses and hit rate *h*, *w h* = *rounds a* (1 - *h*). Streamed lines are brought once per step and then fade.
+    /// Together they fill the cache.
     fn rounds(&self, work: &Work, walk: Walk, line_bytes: u64) -> u128 {
         let full = u128::from(self.lines) << LINE_BITS;
         let streamed = lines(walk.region, line_bytes);
@@ -267,7 +266,7 @@ impl Cache {
             let of_stream = (fading.min(1 << FADING_BITS) * coarse) >> ROUND_COARSE_BITS;
             work.tables.iter().map(of_table).sum::<u128>() + of_stream
         };
-        // If nothing were found, a line would stay for so long; then twice as long, until the cache overflows.
+        // Lower bound: the rounds without any hits. Doubled until the cache overflows.
         let accesses: u128 = work.tables.iter().map(|table| u128::from(walk.accesses(table))).sum();
         let all = (accesses << LINE_BITS) + streamed;
         let mut low = (full << ROUND_BITS).checked_div(all).unwrap_or(ROUNDS_MAX).min(ROUNDS_MAX);
@@ -285,7 +284,7 @@ impl Cache {
     }
 }
 
-/// A walk through memory, and the part of it that a step does.
+/// A walk through memory, and the part of it in one step.
 #[derive(Clone, Copy, Debug)]
 struct Walk {
     region: u64,
@@ -299,7 +298,7 @@ impl Walk {
         Walk { region, part }
     }
 
-    /// Accesses to a table in a whole walk, each step of which is like this one.
+    /// Returns the accesses to a table in a whole walk of equal steps.
     fn accesses(self, table: &Table) -> u64 {
         if self.region == self.part {
             return table.accesses;
@@ -314,7 +313,7 @@ fn lines(bytes: u64, line_bytes: u64) -> u128 {
     u128::from(bytes.div_ceil(line_bytes)).min(LINES_MAX) << LINE_BITS
 }
 
-/// The share of lines that are still there after one repetition of the step, in 2^-32: e to the power of -1/rounds.
+/// Returns the fraction of lines still cached after one repetition of the step, exp(-1/rounds), in units of 2^-32.
 fn stays(rounds: u128) -> u64 {
     const POWER: u32 = 16;
     let passed = (1_u128 << (ROUND_BITS + SHARE_BITS)).checked_div(rounds).unwrap_or(u128::MAX);
@@ -323,7 +322,7 @@ fn stays(rounds: u128) -> u64 {
     (0..POWER).fold(once, |share, _| (share * share) >> SHARE_BITS) as u64
 }
 
-/// Returns the lines that `accesses` accesses bring in `rounds` rounds if none is found, as in [`LineCount`].
+/// Returns the lines that `accesses` accesses bring in `rounds` rounds without hits, as in [`LineCount`].
 fn brought(accesses: u64, rounds: u128) -> u128 {
     let accesses = u128::from(accesses.min(ACCESSES_MAX));
     ((accesses * rounds) >> (ROUND_BITS - LINE_BITS)).min(u128::from(u64::MAX))

@@ -1,4 +1,4 @@
-//! Lines found and missed by the formula of sizes, against a cache that is played, and costs that add up.
+//! Hits and misses by the formula, against a simulated cache; and the sums of costs.
 
 use super::*;
 use isles_chip::gear::Gears;
@@ -36,7 +36,7 @@ fn plan() -> WorkCosts {
     WorkCosts::of(&chip, &Gears::of(&chip, chip.power_models().first()))
 }
 
-/// Returns the most lines a step can touch.
+/// Returns the maximum number of lines that a step can touch.
 fn touched(work: &Work) -> u64 {
     work.tables.iter().map(|table| table.accesses).sum::<u64>() + work.streamed_bytes / LINE_BYTES
 }
@@ -97,7 +97,7 @@ fn of_one_table_a_cache_has_the_part_that_fits() {
 fn what_is_streamed_is_found_as_far_as_it_fits_and_soon_not_at_all() {
     let missed = |lines: u64| missed(128, Work::new().streamed(LINE_BYTES * lines)) / lines as f64;
     assert_eq!(missed(128), 0.0);
-    // With s for each line of the cache, of which x are missed: x = s (1 - e^-x).
+    // With s accesses per cache line, of which x miss: x = s (1 - e^-x).
     for (lines, expected) in [(192, 0.583), (256, 0.797), (512, 0.980), (1_280, 1.0)] {
         assert!((missed(lines) - expected).abs() < 0.002, "{lines} lines: {}", missed(lines));
     }
@@ -130,7 +130,7 @@ fn without_a_second_cache_all_that_the_first_does_not_have_is_of_memory() {
 fn a_table_that_is_used_more_is_found_more() {
     let small = Work::new().scattered(100_000, LINE_BYTES * 100);
     let both = missed(128, small.scattered(1_000, LINE_BYTES * 10_000));
-    // What comes in throws out more than itself, but of the small table next to nothing is missed.
+    // The stream evicts more than itself, but the small table has almost no misses.
     assert!(both > 990.0 && both < 5_000.0, "{both} of 101,000");
 }
 

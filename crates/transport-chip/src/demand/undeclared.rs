@@ -1,23 +1,23 @@
-//! Steps of which nobody knows through what they walk.
+//! Detects steps that may walk through an undeclared region.
 //!
-//! A step that streams less than a cache holds, and says no region, is taken to walk through the same memory as the
-//! last one like it, so all is found in the cache. If it was a piece of something longer, nothing is. Who says neither,
-//! in one step after another, is told of it. Invariant: this changes nothing of the run.
+//! A step that streams less than a cache holds, without a declared region, is assumed to walk through the same memory
+//! as the last step like it, so that everything hits the cache. If it is a piece of a longer walk, nothing does. A
+//! program with consecutive steps of this kind gets a warning. Invariant: the detector does not change the run.
 
 use super::WorkCosts;
 use isles_transport::{PlaceId, Work};
 use std::panic::Location;
 
-/// A line of a program that says steps which could be pieces of one long walk.
+/// A line of a program that declares steps which may be pieces of one long walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndeclaredRegion {
     /// Location of the calls in the program.
     pub line: &'static Location<'static>,
-    /// Bytes that one streams.
+    /// Bytes streamed by one step.
     pub bytes: u64,
 }
 
-/// Last kind of step of a place, and the bytes it covered in succession.
+/// The last kind of step of a place, and its bytes in consecutive steps.
 #[derive(Clone, Copy, Debug)]
 struct StepRun {
     step: UndeclaredRegion,
@@ -27,7 +27,7 @@ struct StepRun {
 /// Detector of steps declared without a region.
 #[derive(Debug)]
 pub(crate) struct UndeclaredRegionDetector {
-    /// Bytes of the largest cache; 0 if nothing is found in any.
+    /// Size of the largest cache in bytes; 0 if there is none.
     cache: u64,
     last: Vec<Option<StepRun>>,
     first: Option<UndeclaredRegion>,
@@ -40,7 +40,7 @@ impl UndeclaredRegionDetector {
         UndeclaredRegionDetector { cache, last: vec![None; places as usize], first: None }
     }
 
-    /// `place` does a step of its program.
+    /// Records a step of the program at `place`.
     #[inline]
     pub(crate) fn note(&mut self, place: PlaceId, work: &Work, line: &'static Location<'static>) {
         if work.streamed_bytes > 0 && self.first.is_none() {
@@ -63,7 +63,7 @@ impl UndeclaredRegionDetector {
         }
     }
 
-    /// The first line that has said more in succession than a cache holds.
+    /// Returns the first line whose consecutive steps exceed the cache.
     pub(crate) fn first(&self) -> Option<UndeclaredRegion> {
         self.first
     }

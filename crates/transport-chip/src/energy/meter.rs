@@ -1,11 +1,10 @@
-//! What each core has drawn, out of its ledger.
+//! Energy of each core, computed from its ledger.
 //!
-//! Power changes with what a core does, with its rate and with its voltage. What it does the ledger knows, so nothing
-//! is added up while the run goes on: only when rate or voltage of a core change, what its ledger has gathered since
-//! the last change is multiplied with the powers of the gear that ends. The sums are integers, so their order is of no
-//! meaning.
+//! Power depends on a core's activity, rate and voltage. The ledger has the activity, so nothing is summed up during
+//! the run: only when the rate or voltage of a core changes, its times since the last change are multiplied by the
+//! powers of the old gear. The sums are integers, so their order does not matter.
 //!
-//! Invariant: a core's changes are made in the order of time, at its own clock or, while it does nothing, later.
+//! Invariant: a core's changes are made in the order of time, at its own clock, or later while it is idle.
 
 use super::power_tables::PowerTables;
 use crate::report::{Ledger, TIME_CATEGORIES, TimeCategory};
@@ -15,7 +14,7 @@ use isles_chip::quantity::{Attojoules, Picoseconds};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The end of all time.
+/// A time that is never reached.
 pub(crate) const NEVER: Picoseconds = Picoseconds(u64::MAX);
 
 /// Energies by category.
@@ -29,22 +28,42 @@ pub(crate) struct GearChange {
     pub(crate) step: VoltageStepId,
 }
 
-/// State of one core as the power model sees it.
+/// State of one core for the power model.
 #[derive(Clone)]
 struct Meter {
     gear: GearId,
     step: VoltageStepId,
-    /// The ledger when the gear was shifted last.
+    /// The ledger at the last change.
     closed: Ledger,
-    /// Energy drawn by then, by model.
+    /// Energy drawn until then, by model.
     drawn: Vec<EnergyByCategory>,
-    /// Changes to come, in the order of time.
+    /// Pending changes, in the order of time.
     shifts: VecDeque<GearChange>,
-    /// Time until which it is booked, if it has no place and so no ledger.
+    /// For a core without a place, and so without a ledger: the time until which its energy is booked.
     idle_from: Picoseconds,
 }
 
-/// The meters of all cores of a chip, also of those without a place.
+/// Use of a core until some time.
+#[derive(Clone, Copy)]
+pub(crate) struct CoreUsage<'a> {
+    /// Time spent until its own clock, by category.
+    pub(crate) ledger: &'a Ledger,
+    /// Its own clock.
+    pub(crate) now: Picoseconds,
+    /// Time halted from then on; it polls for the rest.
+    pub(crate) halted: Picoseconds,
+    /// End of the usage.
+    pub(crate) until: Picoseconds,
+}
+
+impl CoreUsage<'_> {
+    /// Returns the usage of a core without a place, which is halted from `now` on; `ledger` is empty.
+    fn idle(ledger: &Ledger, now: Picoseconds, until: Picoseconds) -> CoreUsage<'_> {
+        CoreUsage { ledger, now, halted: Picoseconds(u64::MAX), until }
+    }
+}
+
+/// The meters of all cores of a chip, including those without a place.
 #[derive(Clone)]
 pub(crate) struct Meters {
     plan: Arc<PowerTables>,
@@ -52,7 +71,7 @@ pub(crate) struct Meters {
 }
 
 impl Meters {
-    /// Meters of cores that all run in `gear`, at the voltage that it needs.
+    /// Makes the meters of cores that are all in the first gear.
     pub(crate) fn new(plan: Arc<PowerTables>) -> Meters {
         let gear = plan.gears.first();
         let meter = Meter {
@@ -66,12 +85,12 @@ impl Meters {
         Meters { meters: vec![meter; plan.supplies.len()], plan }
     }
 
-    /// Puts a core that has done nothing yet into a gear, at a step of voltage.
+    /// Sets the initial gear and voltage step of a core.
     pub(crate) fn begin(&mut self, core: usize, gear: GearId, step: VoltageStepId) {
         (self.meters[core].gear, self.meters[core].step) = (gear, step);
     }
 
-    /// From `time` on a core is in another gear, or at another step, or both. Changes come in the order of time.
+    /// Adds a change of a core's gear, voltage step or both at `time`. Changes are added in the order of time.
     pub(crate) fn add_shift(
         &mut self,
         core: usize,
@@ -87,12 +106,12 @@ impl Meters {
         meter.shifts.push_back(GearChange { time, gear, step });
     }
 
-    /// Returns the time of a core's next change; the end of all time if there is none.
+    /// Returns the time of a core's next change; [`NEVER`] if there is none.
     pub(crate) fn next_shift(&self, core: usize) -> Picoseconds {
         self.meters[core].shifts.front().map_or(NEVER, |shift| shift.time)
     }
 
-    /// The last change of a core that comes by `time`.
+    /// Returns the last pending change of a core until `time`.
     pub(crate) fn last_shift(&self, core: usize, time: Picoseconds) -> Option<GearChange> {
         self.meters[core].shifts.iter().take_while(|shift| shift.time <= time).last().copied()
     }
@@ -100,16 +119,16 @@ impl Meters {
     /// Returns the energy that a core without a place has drawn until `until`.
     pub(crate) fn drawn_idle(&self, core: usize, model: usize, until: Picoseconds) -> EnergyByCategory {
         let from = self.meters[core].idle_from;
-        self.drawn(core, model, (&Ledger::default(), from), (Picoseconds(u64::MAX), until))
+        self.drawn(core, model, CoreUsage::idle(&Ledger::default(), from, until))
     }
 
-    /// The sum of what [`Meters::drawn_idle`] says.
-    pub(crate) fn drawn_idle_in_all(&self, core: usize, model: usize, until: Picoseconds) -> Attojoules {
+    /// Returns the sum of [`Meters::drawn_idle`] over the categories.
+    pub(crate) fn drawn_idle_total(&self, core: usize, model: usize, until: Picoseconds) -> Attojoules {
         let from = self.meters[core].idle_from;
-        self.drawn_in_all(core, model, (&Ledger::default(), from), (Picoseconds(u64::MAX), until))
+        self.drawn_total(core, model, CoreUsage::idle(&Ledger::default(), from, until))
     }
 
-    /// Makes the changes of a core without a place until `present`.
+    /// Applies the changes of a core without a place until `present`.
     pub(crate) fn pass_idle(&mut self, core: usize, present: Picoseconds) {
         while self.next_shift(core) <= present {
             let until = self.next_shift(core).max(self.meters[core].idle_from);
@@ -124,11 +143,12 @@ impl Meters {
         }
     }
 
-    /// Makes the changes of a core that are due at its clock `now`, with its ledger until then; returns its gear.
+    /// Applies the changes of a core that are due at its clock `now`, with its ledger until then; returns its gear.
     pub(crate) fn pass(&mut self, core: usize, ledger: &Ledger, now: Picoseconds) -> GearId {
         while self.next_shift(core) <= now {
             for model in 0..self.plan.models.len() {
-                let drawn = self.drawn(core, model, (ledger, now), (Picoseconds::ZERO, now));
+                let usage = CoreUsage { ledger, now, halted: Picoseconds::ZERO, until: now };
+                let drawn = self.drawn(core, model, usage);
                 self.meters[core].drawn[model] = drawn;
             }
             let meter = &mut self.meters[core];
@@ -140,8 +160,8 @@ impl Meters {
         self.meters[core].gear
     }
 
-    /// The gear of a core and the step of its voltage.
-    pub(crate) fn announce_multicast(&self, core: usize) -> (GearId, VoltageStepId) {
+    /// Returns the gear of a core and its voltage step.
+    pub(crate) fn gear_and_step(&self, core: usize) -> (GearId, VoltageStepId) {
         (self.meters[core].gear, self.meters[core].step)
     }
 
@@ -149,21 +169,16 @@ impl Meters {
         &self.plan
     }
 
-    /// The sum of what [`Meters::drawn`] says.
-    pub(crate) fn drawn_in_all(
-        &self,
-        core: usize,
-        model: usize,
-        (ledger, now): (&Ledger, Picoseconds),
-        (halted, until): (Picoseconds, Picoseconds),
-    ) -> Attojoules {
+    /// Returns the sum of [`Meters::drawn`] over the categories.
+    pub(crate) fn drawn_total(&self, core: usize, model: usize, usage: CoreUsage<'_>) -> Attojoules {
         let meter = &self.meters[core];
         if !meter.shifts.is_empty() {
-            return self.drawn(core, model, (ledger, now), (halted, until)).into_iter().sum();
+            return self.drawn(core, model, usage).into_iter().sum();
         }
+        let CoreUsage { ledger, now, halted, until } = usage;
         let rest = Picoseconds(until.0.saturating_sub(now.0));
         let halted = halted.min(rest);
-        // What has one power is multiplied once.
+        // Categories with the same power are multiplied together.
         let mut times = [Picoseconds::ZERO; Load::ALL.len()];
         for (category, _) in TIME_CATEGORIES {
             times[load(category) as usize] += ledger.time(category) - meter.closed.time(category);
@@ -175,19 +190,13 @@ impl Meters {
         times.into_iter().zip(powers).fold(before, |sum, (time, power)| sum + power.over(time))
     }
 
-    /// Returns the energy that a core has drawn until `until`, by model number `model`, if it was halted for `halted`
-    /// since its own clock `now` and has looked for messages since.
-    pub(crate) fn drawn(
-        &self,
-        core: usize,
-        model: usize,
-        (ledger, now): (&Ledger, Picoseconds),
-        (halted, until): (Picoseconds, Picoseconds),
-    ) -> EnergyByCategory {
+    /// Returns the energy that a core of this usage has drawn, by model number `model`.
+    pub(crate) fn drawn(&self, core: usize, model: usize, usage: CoreUsage<'_>) -> EnergyByCategory {
+        let CoreUsage { ledger, now, halted, until } = usage;
         let meter = &self.meters[core];
         let mut drawn = meter.drawn[model];
         let mut point = (meter.gear, meter.step);
-        self.book(&mut drawn, model, point, |category| {
+        self.book(&mut drawn, model, meter.gear, meter.step, |category| {
             Picoseconds(ledger.time(category).0 - meter.closed.time(category).0)
         });
         let (mut time, looks_from) = (now, now.saturating_add(halted));
@@ -216,7 +225,8 @@ impl Meters {
         &self,
         drawn: &mut EnergyByCategory,
         model: usize,
-        (gear, step): (GearId, VoltageStepId),
+        gear: GearId,
+        step: VoltageStepId,
         time: impl Fn(TimeCategory) -> Picoseconds,
     ) {
         let powers = self.plan.models[model].table.powers(gear, step);
@@ -226,7 +236,7 @@ impl Meters {
     }
 }
 
-/// Returns the load of a core in a category, as far as power can tell.
+/// Returns the load of a core in a category, for the power model.
 pub(crate) fn load(category: TimeCategory) -> Load {
     match category {
         TimeCategory::Working | TimeCategory::Measured | TimeCategory::Handling => Load::Compute,
@@ -248,11 +258,11 @@ mod tests {
         for (category, _) in TIME_CATEGORIES {
             let mut ledger = Ledger::default();
             ledger.add(category, Picoseconds(1_000));
-            let spent = (&ledger, ledger.total());
-            let drawn = meters.drawn(0, 0, spent, (halted, until));
+            let usage = CoreUsage { ledger: &ledger, now: ledger.total(), halted, until };
+            let drawn = meters.drawn(0, 0, usage);
             assert_ne!(drawn[category as usize], Attojoules::default(), "{category:?}");
             let sum = drawn.into_iter().sum();
-            assert_eq!(meters.drawn_in_all(0, 0, spent, (halted, until)), sum, "{category:?}");
+            assert_eq!(meters.drawn_total(0, 0, usage), sum, "{category:?}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What a run has drawn from the supplies of the chip.
+//! The energy that a run has drawn.
 //!
-//! `power_tables` holds the powers, `meter` makes energies of ledgers, `profile` cuts them by time; here is what comes
-//! out. Every figure is of the time from the start to the latest clock of a place: a place whose own clock is behind
-//! waits until then. Cores without a place are halted. What the chip draws besides its cores is a constant of its
-//! model, which holds the mesh at rest; a flit that passes a router adds to it.
+//! `power_tables` has the powers, `meter` computes energies from ledgers, and `profile` divides them by time; this file
+//! has the results. Every figure covers the time from the start to the latest clock of a place: a place whose clock is
+//! behind waits until then. Cores without a place are halted. The power besides the cores is a constant of the model,
+//! which includes the idle mesh; each flit that passes a router adds to it.
 //!
-//! It does not know what anything costs in time. Invariant: all energies are integers until they are printed.
+//! Invariant: all energies are integers until they are printed.
 
 pub(crate) mod meter;
 pub(crate) mod power_tables;
@@ -26,13 +26,13 @@ use std::fmt;
 /// The energy of a run, by each power model of the chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Energy {
-    /// From the start of the run to the latest clock of a place: the time of all figures here.
+    /// Time from the start of the run to the latest clock of a place, which all figures cover.
     pub span: Picoseconds,
-    /// By each model of the chip; the first is the one that the run was reckoned with.
+    /// Energy by each power model of the chip; the first is the chosen one.
     pub models: Vec<ModelEnergy>,
     /// Power over time, by the first model.
     pub profile: Profile,
-    /// The figures of the chip file that nobody has published, in words.
+    /// Unpublished figures of the chip file, as text.
     pub assumed: Vec<String>,
     /// The core of each place.
     pub places: Vec<CoreId>,
@@ -61,12 +61,12 @@ impl ModelEnergy {
         self.cores[core].iter().copied().sum()
     }
 
-    /// Returns the energy of these cores.
+    /// Returns the total energy of `cores`.
     pub(crate) fn these_cores(&self, cores: &[CoreId]) -> Attojoules {
         cores.iter().map(|core| self.core(core.0 as usize)).sum()
     }
 
-    /// Returns the energy of these cores in category number `number`.
+    /// Returns the total energy of `cores` in category number `number`.
     pub(crate) fn category(&self, cores: &[CoreId], number: usize) -> Attojoules {
         cores.iter().map(|core| self.cores[core.0 as usize][number]).sum()
     }
@@ -93,22 +93,22 @@ impl ModelEnergy {
 }
 
 impl Energy {
-    /// The mean power of the chip, by a model of this run.
+    /// Returns the mean power of the chip by `model`.
     pub fn mean(&self, model: &ModelEnergy) -> Microwatts {
         model.total().mean_over(self.span)
     }
 
-    /// Energy times delay, in joule seconds, by a model of this run.
+    /// Returns the energy-delay product in joule seconds by `model`.
     pub fn energy_delay(&self, model: &ModelEnergy) -> f64 {
         model.total().joules() * self.seconds()
     }
 
-    /// Energy times delay twice, in joule seconds squared, by a model of this run.
+    /// Returns the energy-delay-squared product, in joules times seconds squared, by `model`.
     pub(crate) fn energy_delay_delay(&self, model: &ModelEnergy) -> f64 {
         self.energy_delay(model) * self.seconds()
     }
 
-    /// The energy of each voltage domain's cores, by a model of this run.
+    /// Returns the energy of each voltage domain's cores by `model`.
     pub fn by_domain(&self, model: &ModelEnergy) -> Vec<Attojoules> {
         let domains = self.supplies.iter().max().map_or(0, |last| *last as usize + 1);
         let mut sums = vec![Attojoules::ZERO; domains];
@@ -126,26 +126,26 @@ impl Energy {
         (self.models.len() > 1 && least > 0.0).then(|| most / least - 1.0)
     }
 
-    /// The span in seconds.
+    /// Returns the span in seconds.
     fn seconds(&self) -> f64 {
         self.span.0 as f64 / PICOSECONDS_PER_SECOND as f64
     }
 }
 
-/// Joules with four digits or so.
+/// Formats an energy in joules with about four digits.
 pub(crate) fn joules(energy: Attojoules) -> String {
     scaled(energy.joules(), "J")
 }
 
-/// Watts, the same.
+/// Formats a power in watts with about four digits.
 fn watts(power: Microwatts) -> String {
     scaled(power.watts(), "W")
 }
 
-/// Numbers in a line of text.
+/// Number of values in a line of text.
 const NUMBERS_IN_A_LINE: usize = 8;
 
-/// Most places whose energy is listed one by one.
+/// Maximum number of places whose energies are listed.
 const PLACES_LISTED: usize = 64;
 
 impl fmt::Display for Energy {
@@ -180,7 +180,7 @@ impl fmt::Display for Energy {
 }
 
 impl Energy {
-    /// Writes the energy of each place's core; with many places only the least and the most.
+    /// Writes the energy of each place's core; for many places only minimum and maximum.
     fn by_place(&self, f: &mut fmt::Formatter<'_>, own: &ModelEnergy) -> fmt::Result {
         let drawn = || self.places.iter().map(|core| own.core(core.0 as usize));
         if self.places.len() > PLACES_LISTED {
@@ -195,7 +195,7 @@ impl Energy {
         Ok(())
     }
 
-    /// The peak, and what drew the energy.
+    /// Writes the peak power and the parts of the energy.
     fn parts(&self, f: &mut fmt::Formatter<'_>, own: &ModelEnergy) -> fmt::Result {
         let (peak, window) = (self.profile.peak(), self.profile.window);
         let (power, start) = (watts(peak.power), peak.start.0 as f64 / 1e9);

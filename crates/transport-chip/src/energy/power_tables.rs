@@ -1,15 +1,15 @@
-//! What power can depend on, worked out once for a chip: gears, models, the mesh, who shares a clock or a supply.
+//! Power tables of a chip, computed once: gears, models, the mesh, clock and voltage domains.
 
 use isles_chip::gear::{Gears, PowerTable};
 use isles_chip::quantity::{Attojoules, Microwatts};
 use isles_chip::topology::CoreId;
 use isles_chip::{Chip, Preset};
 
-/// A power model, ready for use.
+/// A power model as a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) name: String,
-    /// Power of the chip besides its cores, with its mesh at the clock of the run.
+    /// Power of the chip besides its cores, with the mesh at the clock of the run.
     pub(crate) constant: Microwatts,
     pub(crate) table: PowerTable,
 }
@@ -17,14 +17,14 @@ pub(crate) struct Model {
 /// Power of the routers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Routers {
-    /// All of them together, with nothing under way.
+    /// Idle power of all routers.
     pub(crate) at_rest: Microwatts,
-    /// One flit at one of them.
+    /// Energy of one flit at one router.
     pub(crate) flit: Attojoules,
 }
 
 impl Routers {
-    /// Those of `chip` at a setting of its clocks, if anything is known of them.
+    /// Returns the power of the routers at a preset, if known.
     fn of(chip: &Chip, preset: &Preset) -> Option<Routers> {
         chip.mesh_power().map(|power| Routers {
             at_rest: Microwatts(
@@ -35,23 +35,23 @@ impl Routers {
     }
 }
 
-/// The powers of a chip.
+/// The power tables of a chip.
 #[derive(Clone, Debug)]
 pub(crate) struct PowerTables {
     pub(crate) gears: Gears,
-    /// Power models, the run's own first; empty if no power is published.
+    /// Power models, the chosen one first; empty if no power is published.
     pub(crate) models: Vec<Model>,
     pub(crate) routers: Option<Routers>,
     /// The voltage domain of each core.
     pub(crate) supplies: Vec<u32>,
     /// The frequency domain of each core.
     pub(crate) clocks: Vec<u32>,
-    /// Assumptions of the tables, in words.
+    /// Assumptions of the tables, as text.
     pub(crate) assumed: Vec<String>,
 }
 
 impl PowerTables {
-    /// The powers of `chip`, with its model number `own` as the run's own.
+    /// Returns the power tables of `chip`, with model number `own` as the chosen one.
     pub(crate) fn new(chip: &Chip, own: usize) -> PowerTables {
         let gears = Gears::of(chip, chip.power_models().get(own));
         let others = chip.power_models().iter().enumerate().filter(|(number, _)| *number != own);
@@ -60,7 +60,7 @@ impl PowerTables {
         let at_rest = |routers: Option<Routers>| routers.map_or(0, |routers| routers.at_rest.0);
         let models = order.map(|model| Model {
             name: model.name().to_owned(),
-            // The mesh was in what was measured, at the clock that it had then.
+            // The measured constant included the mesh, at the clock of the measurement.
             constant: Microwatts((model.constant().0 + at_rest(routers)).saturating_sub(at_rest(measured))),
             table: PowerTable::new(chip, model, &gears),
         });
@@ -82,7 +82,7 @@ impl PowerTables {
     }
 }
 
-/// The constants about power that nobody has published.
+/// Returns the unpublished constants about power.
 fn assumed(chip: &Chip) -> Vec<String> {
     let about_power = |path: &str| path.starts_with("power.") || path.starts_with("mesh_power.");
     let constants = chip.constants().iter();

@@ -1,29 +1,29 @@
-//! Power over time: the run cut into windows of equal length, and what was drawn in each.
+//! Power over time: the energy of a run in windows of equal length.
 //!
-//! A window is closed when the run has passed its end, so this costs nothing between. Windows are short at first; when
-//! there are too many, each two become one. A core may have run ahead of a window's end, by one stretch of work at
-//! most: what it draws on such a stretch is spread evenly over it.
+//! A window is closed when the run has passed its end, so there is no cost in between. Windows are short at first; when
+//! there are too many, they are merged in pairs. A core may have run ahead of a window's end by at most one step of
+//! work, whose energy is spread evenly over it.
 //!
-//! Invariant: the sum over all windows is all that was drawn.
+//! Invariant: the sum over all windows is the total energy.
 
 use isles_chip::quantity::{Attojoules, Microwatts, Picoseconds};
 
-/// Windows at most.
+/// Maximum number of windows.
 const WINDOWS_MAX: usize = 1 << 9;
 
-/// Windows at least, however many things there are.
+/// Minimum number of windows, for any number of consumers.
 const WINDOWS_MIN: usize = 4;
 
-/// Samples that are taken for as many windows as there may be: a chip of 100,000 cores gets fewer windows.
+/// Number of samples that bounds the windows: a chip of 100,000 cores gets fewer windows.
 const SAMPLES: usize = 1 << 16;
 
-/// The length of the first windows: a microsecond.
+/// Length of the first windows: a microsecond.
 const FIRST_WINDOW: Picoseconds = Picoseconds(1_000_000);
 
-/// Energy drawn in each window of a run, by voltage domain and besides.
+/// Energy drawn in each window of a run, by voltage domain and by the rest of the chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// The length of a window; the last one may be shorter.
+    /// Length of a window; the last one may be shorter.
     pub window: Picoseconds,
     /// End of the profile.
     pub end: Picoseconds,
@@ -41,8 +41,8 @@ pub struct Peak {
 }
 
 impl Profile {
-    /// The windows: where each begins, how long it is, and what each voltage domain and, as the last, everything
-    /// besides the cores has drawn in it.
+    /// Returns start and length of each window, with the energy of each voltage domain and, as the last value, of
+    /// everything besides the cores.
     pub fn windows(&self) -> impl Iterator<Item = (Picoseconds, Picoseconds, &[Attojoules])> {
         self.sums.chunks(self.columns).enumerate().map(|(number, sums)| {
             let start = self.window * number as u64;
@@ -50,7 +50,7 @@ impl Profile {
         })
     }
 
-    /// Returns the energy of the chip from `begin` to `end`; within a window, evenly spread.
+    /// Returns the energy of the chip from `begin` to `end`, spread evenly within a window.
     pub fn drawn(&self, begin: Picoseconds, end: Picoseconds) -> Attojoules {
         let part = |(start, length, sums): (Picoseconds, Picoseconds, &[Attojoules])| {
             let covered = end.0.min(start.0 + length.0).saturating_sub(begin.0.max(start.0));
@@ -61,8 +61,8 @@ impl Profile {
         self.windows().map(part).sum()
     }
 
-    /// The window with the highest power; those that are no longer than half of the others do not count, unless there
-    /// is no other.
+    /// Returns the window with the highest power. A last window of at most half the length counts only if it is the
+    /// only one.
     pub fn peak(&self) -> Peak {
         let power = |(start, length, sums): (Picoseconds, Picoseconds, &[Attojoules])| Peak {
             power: sums.iter().copied().sum::<Attojoules>().mean_over(length),
@@ -75,7 +75,7 @@ impl Profile {
     }
 }
 
-/// The first of two equal ones.
+/// Returns the higher peak; the first of two equal ones.
 fn higher(one: Peak, other: Peak) -> Peak {
     if other.power > one.power { other } else { one }
 }
@@ -87,7 +87,7 @@ pub(crate) struct Sample {
     pub(crate) drawn: Attojoules,
 }
 
-/// Two samples of one thing, and how much of it is in a window already.
+/// Two samples of one consumer, and its energy already booked in windows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SampleInterval {
     pub(super) first: Sample,
@@ -104,7 +104,7 @@ impl SampleInterval {
         let length = self.last.time.0 - self.first.time.0;
         let drawn = self.last.drawn.0.saturating_sub(self.first.drawn.0);
         let rest = time.0 - self.first.time.0;
-        // In two parts, so that no product leaves 128 bits; nor 64, if both numbers are as short as they mostly are.
+        // In two parts, so that no product exceeds 128 bits, or 64 bits for the usual short numbers.
         let part = match (u64::try_from(drawn), u32::try_from(length)) {
             (Ok(drawn), Ok(_)) => u128::from(drawn / length * rest + drawn % length * rest / length),
             _ => {
@@ -116,14 +116,14 @@ impl SampleInterval {
     }
 }
 
-/// A profile under way.
+/// Samples a profile during a run.
 #[derive(Clone)]
 pub(crate) struct Sampler {
     window: Picoseconds,
-    /// The end of the window under way.
+    /// End of the current window.
     end: Picoseconds,
     columns: usize,
-    /// The column of each thing.
+    /// Column of each consumer.
     column_of: Vec<usize>,
     /// Number of windows at which they are merged in pairs; even.
     most: usize,
@@ -132,7 +132,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Windows of things with these columns.
+    /// Makes a sampler of consumers with these columns.
     pub(crate) fn new(column_of: Vec<usize>) -> Sampler {
         let things = column_of.len();
         Sampler {
@@ -146,13 +146,13 @@ impl Sampler {
         }
     }
 
-    /// Returns the end of the window under way.
+    /// Returns the end of the current window.
     pub(crate) fn end(&self) -> Picoseconds {
         self.end
     }
 
-    /// Closes the window under way. `sample` returns the energy of a consumer at a time that is not before the end of
-    /// the window; consumers that are already ahead of that are not asked.
+    /// Closes the current window. `sample` returns the energy of a consumer at or after the end of the window; it is
+    /// not called for consumers that are already ahead.
     pub(crate) fn close(&mut self, sample: impl FnMut(usize, Picoseconds) -> Sample) {
         self.close_at(self.end, sample);
         self.end += self.window;
@@ -174,7 +174,7 @@ impl Sampler {
         }
     }
 
-    /// Makes one window of each two; there is an even number of them.
+    /// Merges windows in pairs; their number is even.
     fn merge(&mut self) {
         let columns = self.columns;
         let pairs = self.sums.chunks_exact(2 * columns);
@@ -184,7 +184,7 @@ impl Sampler {
         self.end = self.window * (self.sums.len() / columns + 1) as u64;
     }
 
-    /// The profile until `end`, which is not before the window under way.
+    /// Returns the profile until `end`, which is not before the current window.
     pub(crate) fn finish(
         mut self,
         end: Picoseconds,
@@ -205,7 +205,7 @@ mod tests {
 
     const MICROSECOND: u64 = 1_000_000;
 
-    /// Something that draws `power` microwatts for ever.
+    /// A consumer that always draws `power` microwatts.
     fn steady(power: u64) -> impl FnMut(usize, Picoseconds) -> Sample {
         move |thing, time| Sample { time, drawn: Microwatts(power + thing as u64).over(time) }
     }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn who_runs_ahead_is_spread_evenly_over_the_stretch() {
-        // It draws 40 µW for 4 µs in one stretch, then nothing.
+        // It draws 40 µW for 4 µs in one step, then nothing.
         let ahead = |_, end: Picoseconds| {
             let time = end.max(Picoseconds(4 * MICROSECOND));
             Sample { time, drawn: Microwatts(40).over(Picoseconds(4 * MICROSECOND)) }

@@ -1,13 +1,13 @@
-//! What a run has drawn so far, for who looks at it while it goes on.
+//! Readings of the energy during a run, for observers.
 //!
-//! A core may have run ahead of the present by one stretch of work: of that the reading has the part until its own
-//! time, as if it was drawn evenly, like the profile. Invariant: a reading never goes back, and between two of them no
-//! core draws more than it can.
+//! A core may have run ahead of the present by one step of work; the reading includes the part of it until its own
+//! time, spread evenly as in the profile. Invariant: readings never decrease, and between two of them no core exceeds
+//! its power.
 
 use super::profile::{Sample, SampleInterval};
 use isles_chip::quantity::{Attojoules, Picoseconds};
 
-/// Energy that each core of a chip and, after them, everything else had drawn by one time, by the run's own model.
+/// Energy drawn until one time by each core of a chip and, as the last value, by everything else, by the chosen model.
 #[derive(Clone)]
 pub struct EnergyReading {
     time: Picoseconds,
@@ -15,12 +15,12 @@ pub struct EnergyReading {
 }
 
 impl EnergyReading {
-    /// Of a run that has not begun, on a chip of that many cores.
+    /// Makes the reading at the start of a run on a chip with `cores` cores.
     pub(crate) fn new(cores: usize) -> EnergyReading {
         EnergyReading { time: Picoseconds::ZERO, consumers: vec![SampleInterval::default(); cores + 1] }
     }
 
-    /// The time until which it holds.
+    /// Returns the time of the reading.
     pub fn time(&self) -> Picoseconds {
         self.time
     }
@@ -35,7 +35,7 @@ impl EnergyReading {
         self.consumers.iter().map(|consumer| consumer.booked).sum()
     }
 
-    /// Advances to `until`. `sample` returns the energy of a consumer at a time that is not before `until`.
+    /// Advances to `until`. `sample` returns the energy of a consumer at or after `until`.
     pub(crate) fn advance(
         &mut self,
         until: Picoseconds,

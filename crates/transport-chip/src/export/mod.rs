@@ -1,9 +1,8 @@
-//! What a run on a chip can be written down as.
+//! Output formats of a run on a chip.
 //!
-//! Each format is a function from what is known of a run to text, or from events to bytes: CSV of links and traffic,
-//! and folded stacks, from which flame graphs are drawn, here; the JSON summary in a module.
-//! Nothing here opens a file or knows where a text goes. Invariant: the same run gives the same text, but for what the
-//! host measured.
+//! Each format is a function from the results of a run to text: CSV of links and traffic and folded stacks for flame
+//! graphs in this file, the JSON summary in a module. Nothing here opens a file. Invariant: the same run gives the same
+//! text, except for times of the host.
 
 mod summary;
 
@@ -15,7 +14,7 @@ use isles_chip::quantity::Attojoules;
 use isles_chip::topology::{CoreId, LinkEnd, Topology};
 use std::fmt::Write;
 
-/// A line `chip;tile N;core N;SPENDING PICOSECONDS` for everything that took time.
+/// Returns a line `chip;tile N;core N;CATEGORY PICOSECONDS` for each core and category with time.
 pub fn folded(name: &str, topology: &Topology, report: &Report) -> String {
     let name = frame(name);
     let mut text = String::new();
@@ -31,8 +30,8 @@ pub fn folded(name: &str, topology: &Topology, report: &Report) -> String {
     text
 }
 
-/// A line `chip;tile N;core N;SPENDING NANOJOULES` for everything that drew energy, and `chip;uncore;WHAT NANOJOULES`
-/// for what drew it besides the cores. Each line is cut to a nanojoule.
+/// Returns a line `chip;tile N;core N;CATEGORY NANOJOULES` for each core and category with energy, and
+/// `chip;uncore;WHAT NANOJOULES` for the rest of the chip. Energies are rounded down to nanojoules.
 pub fn folded_joules(name: &str, topology: &Topology, energy: &ModelEnergy) -> String {
     let name = frame(name);
     let mut text = String::new();
@@ -55,17 +54,17 @@ pub fn folded_joules(name: &str, topology: &Topology, energy: &ModelEnergy) -> S
     text
 }
 
-/// A blank ends a stack, and a semicolon a frame of it.
+/// Replaces characters that would end a frame of a stack.
 fn frame(name: &str) -> String {
     name.chars()
         .map(|character| if character == ';' || character.is_control() { '_' } else { character })
         .collect()
 }
 
-/// A line for each directed link of the chip, also for those that nothing crossed.
+/// Returns a line for each directed link of the chip, including unused ones.
 ///
-/// Ends are tiles with their coordinates, or the word `switch`. Utilisation is the share of the run in which flits
-/// passed the link, from 0 to 1.
+/// Ends are tiles with their coordinates, or the word `switch`. Utilisation is the fraction of the run in which flits
+/// crossed the link, from 0 to 1.
 pub fn links(topology: &Topology, loads: &[LinkLoad]) -> String {
     let mut text = "from,from_x,from_y,from_z,to,to_x,to_y,to_z,flits,busy_ps,utilisation\n".to_owned();
     for load in loads {
@@ -87,7 +86,7 @@ fn stop(topology: &Topology, stop: LinkEnd) -> String {
     }
 }
 
-/// A line for each place and each other one to which it has sent anything, by number of place.
+/// Returns a line for each pair of places that have exchanged messages, ordered by place.
 pub fn traffic(flows: &[Flow]) -> String {
     let mut text = "source,target,messages,bytes\n".to_owned();
     for Flow { source, target, messages, bytes } in flows {

@@ -1,8 +1,8 @@
 //! The summary of a run: one JSON object for scripts.
 //!
-//! `docs/chip/report.md` describes the fields. [`Json`] writes objects and lists with values as they come, and reads
-//! nothing. Invariants: a field keeps its name and its meaning as long as `schema` says the same; fields may be added;
-//! what was begun and ended in pairs is well formed.
+//! `docs/chip/report.md` describes the fields. [`Json`] is a streaming writer of objects and lists. Invariants: a field
+//! keeps its name and meaning within one version of `schema`; fields may be added; output with matching begins and ends
+//! is well formed.
 
 use crate::bands::{Bands, PAGE};
 use crate::energy::{Energy, ModelEnergy};
@@ -12,7 +12,7 @@ use isles_chip::quantity::{Attojoules, Picoseconds, Rate};
 use std::fmt::{Display, Write};
 use std::time::Duration;
 
-/// The meaning of the fields.
+/// Name and version of the schema.
 const SCHEMA: &str = "isles.chip-summary.1";
 
 /// Facts of a run that its report does not contain.
@@ -20,24 +20,24 @@ const SCHEMA: &str = "isles.chip-summary.1";
 pub struct RunFacts<'a> {
     /// Chip of the run.
     pub chip: &'a Chip,
-    /// The order of what happened at one time.
+    /// Seed of the order of simultaneous events.
     pub seed: u64,
     /// Other settings of the run, by name; each is a field of the summary.
     pub settings: &'a [(&'static str, String)],
     /// Time this host took for the run.
     pub host: Duration,
-    /// Share of `host` spent in the code of places.
+    /// Part of `host` spent in the code of places.
     pub host_code: Duration,
-    /// Share of `host_code` spent in code that was not charged.
+    /// Part of `host_code` spent in code that was not charged.
     pub host_uncharged: Duration,
-    /// The regions that the program has marked, in the order in which they were entered first.
+    /// Regions that the program has marked, in the order of their first entries.
     pub regions: &'a [RegionFacts],
 }
 
-/// A region that a program has marked: what the run took while a place was in it.
+/// A region that a program has marked, with time and energy of the run while a place was in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionFacts {
-    /// Its name.
+    /// Name of the region.
     pub name: String,
     /// Number of times a task has entered the region.
     pub entries: u64,
@@ -45,11 +45,11 @@ pub struct RegionFacts {
     pub places: u32,
     /// Time during which at least one place was in it.
     pub time: Picoseconds,
-    /// Energy of the chip meanwhile, by the first power model; `None` if the chip has no model.
+    /// Energy of the chip in that time, by the first power model; `None` if the chip has no model.
     pub energy: Option<Attojoules>,
 }
 
-/// The summary of a run.
+/// Returns the summary of a run as JSON.
 pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     let mut json = Json::default();
     json.begin("", '{');
@@ -108,7 +108,7 @@ fn regions(json: &mut Json, regions: &[RegionFacts]) {
     json.end(']');
 }
 
-/// Reads that missed a write; null if there is no shared memory.
+/// Writes the reads that missed a write; null if there is no shared memory.
 fn stale(json: &mut Json, report: &Report) {
     let Some(stale) = &report.stale else { return json.number("stale_reads", "null") };
     json.begin("stale_reads", '{');
@@ -130,7 +130,7 @@ fn stale(json: &mut Json, report: &Report) {
     json.end('}');
 }
 
-/// Writes the places' totals of reads and writes.
+/// Writes the totals of file accesses.
 fn files(json: &mut Json, files: &FileTraffic) {
     json.begin("files", '{');
     json.number("reads", files.reads);
@@ -165,7 +165,7 @@ fn chip(json: &mut Json, chip: &Chip) {
     }
 }
 
-/// Of all places together, then of each.
+/// Writes the ledger of all places together, then of each.
 fn ledgers(json: &mut Json, chip: &Chip, report: &Report) {
     let sum = |index: usize| -> u128 {
         report.ledgers.iter().map(|ledger| u128::from(ledger.time(TIME_CATEGORIES[index].0).0)).sum()
@@ -276,17 +276,17 @@ fn of_model(json: &mut Json, energy: &Energy, model: &ModelEnergy) {
     json.end('}');
 }
 
-/// A text that becomes one JSON document, a member a line.
+/// Writes one JSON document, with a line for each member.
 #[derive(Default)]
 pub(super) struct Json {
     text: String,
     depth: usize,
-    /// `true` if the next member follows another one.
+    /// `true` if the next member needs a comma before it.
     follows: bool,
 }
 
 impl Json {
-    /// Begins an object or a list; `key` is empty in a list and at the top.
+    /// Starts an object or a list; `key` is empty in a list and at the top.
     pub(super) fn begin(&mut self, key: &str, bracket: char) {
         self.key(key);
         self.text.push(bracket);
@@ -294,7 +294,7 @@ impl Json {
         self.follows = false;
     }
 
-    /// Ends the array or object that was begun last.
+    /// Ends the innermost list or object.
     pub(super) fn end(&mut self, bracket: char) {
         self.depth -= 1;
         self.line();
@@ -302,7 +302,7 @@ impl Json {
         self.follows = true;
     }
 
-    /// A number, or anything else that is JSON as it stands.
+    /// Writes a number, or any other value that is valid JSON as it is.
     pub(super) fn number(&mut self, key: &str, value: impl Display) {
         self.key(key);
         let _ = write!(self.text, "{value}"); // a string takes everything
@@ -315,7 +315,7 @@ impl Json {
         self.follows = true;
     }
 
-    /// The document, with an end of line.
+    /// Returns the document, with a final newline.
     pub(super) fn finish(mut self) -> String {
         self.text.push('\n');
         self.text

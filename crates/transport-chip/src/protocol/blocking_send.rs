@@ -1,11 +1,10 @@
-//! Places that are blocked in sends: what each sends next, what it takes meanwhile, and whom it answers.
+//! Places that are blocked in sends: their pending messages, and the messages that they receive meanwhile.
 //!
-//! [`BlockingSend`] is the queue of one sender, [`UnexpectedQueue`] what receivers have taken and did not want yet, one
-//! message of each sender and class: a place whose send blocks must be able to take in what it does not want, or two
-//! would wait for each other. Nothing here has costs or knows when a message may go: that is the protocol's, which
-//! spends the time and says when a flag is there. Invariants: a sender that is told that its message was wanted may
-//! send the next one of that class from then on; one that asks before it sends has one message of a class in each
-//! queue.
+//! [`BlockingSend`] is the queue of one sender. [`UnexpectedQueue`] has the messages that receivers have taken before
+//! they wanted them, one of each sender and class: a place blocked in a send must be able to receive, or two places
+//! would wait for each other. This file has no costs; the protocol spends the time and decides when a message can be
+//! sent. Invariants: a sender may send the next message of a class once it is notified that its last one was wanted; a
+//! sender that checks this first has at most one message of a class in each queue.
 
 use crate::energy::meter::NEVER;
 use crate::protocol::inbox::{LaneIndex, MessageContent, ReceivedMessage};
@@ -16,11 +15,11 @@ use std::collections::VecDeque;
 
 /// Send queues of all places, and the messages that they took while blocked.
 pub(crate) struct BlockingSends {
-    /// By place.
+    /// The send queue of each place.
     blocking_sends: Vec<BlockingSend>,
-    /// Messages that places have taken and did not want yet.
+    /// Messages that places have taken before they wanted them.
     pub(crate) kept: UnexpectedQueue,
-    /// Places to notify of an answer, a register or a flag, with the time of each; by place.
+    /// For each place, the places that it has notified by an answer, a register or a flag, with the times.
     answered: Vec<Wakeups>,
 }
 
@@ -39,7 +38,7 @@ impl BlockingSends {
         &self.blocking_sends[place.index()]
     }
 
-    /// The same, to change it.
+    /// Returns the send queue of `place`, mutably.
     pub(crate) fn of_mut(&mut self, place: PlaceId) -> &mut BlockingSend {
         &mut self.blocking_sends[place.index()]
     }
@@ -49,17 +48,17 @@ impl BlockingSends {
         self.blocking_sends[out.from.index()].admits(&self.kept, out, present)
     }
 
-    /// Notes that `place` has answered `other`, which is notified at `time`.
+    /// Records that `place` has answered `other`, which sees it at `time`.
     pub(crate) fn answer(&mut self, place: PlaceId, other: PlaceId, time: Picoseconds) {
         self.answered[place.index()].push((other, time));
     }
 
-    /// Tells whom `place` has answered, each time once.
+    /// Moves the recorded answers of `place` to `wakeups`.
     pub(crate) fn drain_wakeups(&mut self, place: PlaceId, wakeups: &mut Wakeups) {
         wakeups.append(&mut self.answered[place.index()]);
     }
 
-    /// A message that was kept and is wanted now; `flag` tells its sender, and gives when that is there.
+    /// Takes a kept message that is wanted now; `flag` notifies its sender and returns the arrival time.
     pub(crate) fn take_deferred(
         &mut self,
         place: PlaceId,
@@ -89,7 +88,7 @@ impl BlockingSends {
     }
 }
 
-/// Messages that one place has to send, and when it looks again.
+/// Pending messages of one place, and the time of its next attempt.
 #[derive(Default)]
 pub(crate) struct BlockingSend {
     pending: VecDeque<(Outgoing, MessageContent)>,
@@ -97,8 +96,8 @@ pub(crate) struct BlockingSend {
 }
 
 impl BlockingSend {
-    /// Returns `true` if `out` may be sent or added: its receiver has wanted the last one of its class, and none is
-    /// here.
+    /// Returns `true` if `out` may be sent or queued: its receiver has wanted the last message of its class, and none
+    /// is queued.
     pub(crate) fn admits(&mut self, kept: &UnexpectedQueue, out: &Outgoing, present: Picoseconds) -> bool {
         self.expire(present);
         let until = kept.until(out.from, out.to, out.class);
@@ -109,7 +108,7 @@ impl BlockingSend {
             && !self.pending.iter().any(|(other, _)| (other.to, other.class) == (out.to, out.class))
     }
 
-    /// Allows the place's refused message to be tried again from `time` on.
+    /// Allows a new attempt to send the refused message from `time` on.
     pub(crate) fn may_try(&mut self, time: Picoseconds) {
         self.due = Some(self.due.map_or(time, |due| due.min(time)));
     }
@@ -133,12 +132,12 @@ impl BlockingSend {
         self.pending.front().map(|(out, _)| *out)
     }
 
-    /// Adds a message behind the others.
+    /// Appends a message.
     pub(crate) fn push(&mut self, out: &Outgoing, content: MessageContent) {
         self.pending.push_back((*out, content));
     }
 
-    /// Takes the next message out.
+    /// Takes the next message.
     pub(crate) fn pop(&mut self) -> Option<(Outgoing, MessageContent)> {
         self.pending.pop_front()
     }
@@ -148,18 +147,18 @@ impl BlockingSend {
         self.pending.retain(|(out, _)| out.to != gone);
     }
 
-    /// Drops everything.
+    /// Drops all messages.
     pub(crate) fn clear(&mut self) {
         self.pending.clear();
     }
 }
 
-/// Messages that receivers have taken and did not want yet.
+/// Messages that receivers have taken before they wanted them.
 pub(crate) struct UnexpectedQueue {
     pairs: LaneIndex,
-    /// By receiver, in the order in which they were taken.
+    /// Messages by receiver, in the order in which they were taken.
     parcels: Vec<VecDeque<ReceivedMessage>>,
-    /// By sender, receiver and class: until when a message waits there; [`NEVER`] if it does.
+    /// By sender, receiver and class: the end of the last message's wait; [`NEVER`] while it waits.
     until: Vec<Picoseconds>,
 }
 
@@ -175,25 +174,25 @@ impl UnexpectedQueue {
         }
     }
 
-    /// Keeps what `place` does not want yet.
+    /// Keeps a message that `place` does not want yet.
     pub(crate) fn put(&mut self, place: PlaceId, message: ReceivedMessage) {
         self.until[self.pairs.lane(message.source, place, message.class)] = NEVER;
         self.parcels[place.index()].push_back(message);
     }
 
-    /// The first message that `place` wants now. [`UnexpectedQueue::release`] must follow.
+    /// Takes the first message that `place` wants now; the caller must call [`UnexpectedQueue::release`].
     pub(crate) fn take(&mut self, place: PlaceId, control_only: bool) -> Option<ReceivedMessage> {
         let parcels = &mut self.parcels[place.index()];
         let wanted = parcels.iter().position(|message| !control_only || message.class == Class::Control)?;
         parcels.remove(wanted)
     }
 
-    /// From `time` on the sender of `message` knows that `place` has wanted it.
+    /// Sets the time at which the sender of `message` knows that `place` has wanted it.
     pub(crate) fn release(&mut self, place: PlaceId, message: &ReceivedMessage, time: Picoseconds) {
         self.until[self.pairs.lane(message.source, place, message.class)] = time;
     }
 
-    /// Returns the time until which a message of `from` waits at `to`; [`NEVER`] if `to` does not want it yet.
+    /// Returns the end of the wait of a message of `from` at `to`; [`NEVER`] if `to` does not want it yet.
     pub(crate) fn until(&self, from: PlaceId, to: PlaceId, class: Class) -> Picoseconds {
         self.until[self.pairs.lane(from, to, class)]
     }
@@ -208,14 +207,14 @@ impl UnexpectedQueue {
         self.parcels[place.index()].iter().any(|message| message.source == source)
     }
 
-    /// `gone` wants nothing more of `place`, which waits for it no longer.
+    /// Forgets `gone` as a receiver of `place`, which no longer waits for it.
     pub(crate) fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
         for lane in self.pairs.both(place, gone) {
             self.until[lane] = Picoseconds::ZERO;
         }
     }
 
-    /// Drops all that `gone` keeps.
+    /// Drops all messages kept by `gone`.
     pub(crate) fn clear(&mut self, gone: PlaceId) {
         self.parcels[gone.index()].clear();
     }

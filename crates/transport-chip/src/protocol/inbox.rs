@@ -1,10 +1,10 @@
-//! What is on its way to a place: the content of messages, and what waits for one place by arrival.
+//! Messages in flight: their contents, and the queue of each receiver by arrival.
 //!
-//! What comes from one place arrives in the order in which it was sent; that of several mostly does, so a new entry of
-//! an [`Inbox`] mostly goes at the end. [`LaneIndex`] numbers the lanes: one for each ordered pair of places and class;
-//! protocols keep what they know of a lane in a row by these numbers, and all lanes of one first place lie together.
-//! Where places are thousands, [`LaneNumbers`] numbers the lanes that are used. Invariants: the keys of an inbox
-//! ascend; `ends` undoes `lane`.
+//! Messages of one place arrive in the order of sending; those of several mostly do, so a new entry of an [`Inbox`]
+//! mostly goes at the end. A lane is an ordered pair of places and a class. [`LaneIndex`] numbers all lanes, so
+//! protocols keep the state of lanes in a vector, with the lanes of one first place adjacent. For thousands of places,
+//! [`LaneNumbers`] numbers only the lanes in use. Invariants: the keys of an inbox ascend; `ends` is the inverse of
+//! `lane`.
 
 use isles_chip::kernel::Key;
 use isles_chip::quantity::Picoseconds;
@@ -14,10 +14,10 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The bytes of a message that is no block.
+/// The bytes of a message other than a block.
 pub(crate) type Content = Box<AlignedBytes>;
 
-/// The content of a message, by its place in memory: so it is short, however often it is passed on.
+/// The content of a message, boxed so that it is cheap to pass on.
 pub(crate) enum MessageContent {
     Inline(Content),
     Block(Box<ChipBlock>),
@@ -32,7 +32,7 @@ impl MessageContent {
     }
 }
 
-/// One message that is complete at the receiver.
+/// A complete message at the receiver.
 pub(crate) struct ReceivedMessage {
     pub(crate) source: PlaceId,
     pub(crate) class: Class,
@@ -41,7 +41,7 @@ pub(crate) struct ReceivedMessage {
     pub(crate) arrival: Picoseconds,
 }
 
-/// A large message; counted while it lives.
+/// A large message, counted while it exists.
 pub(crate) struct ChipBlock {
     content: AlignedBytes,
     live: Rc<Cell<usize>>,
@@ -68,17 +68,17 @@ impl Drop for ChipBlock {
 
 /// Contents of an entry.
 pub(crate) enum Fragment {
-    /// Part of a block, or of a message in two halves, of `of` bytes; not the last part.
+    /// Part of a block, or of a message in two halves, of `of` bytes in total; not the last part.
     Part { of: usize },
-    /// A message, or the last part of a block with all of it.
+    /// A whole message, or the last part of a block, which carries all of it.
     Whole { handler: HandlerId, content: MessageContent },
 }
 
-/// An entry or a message as the receiver finds it; its protocol takes it by what `cost` says.
+/// An entry or a message at the receiver, with the cost of taking it.
 pub(crate) struct InboxEntry<C> {
-    /// By its arrival.
+    /// Key of its arrival.
     pub(crate) key: Key,
-    /// The ring, or the class; odd if data.
+    /// The ring or the class; odd for data.
     pub(crate) lane: u32,
     pub(crate) source: PlaceId,
     /// Cost of reading and crediting the entry.
@@ -87,7 +87,7 @@ pub(crate) struct InboxEntry<C> {
 }
 
 impl Fragment {
-    /// Bytes of the message to which it belongs.
+    /// Returns the size of the whole message in bytes.
     #[inline]
     pub(crate) fn message_bytes(&self) -> usize {
         match self {
@@ -98,12 +98,12 @@ impl Fragment {
 }
 
 impl<C> InboxEntry<C> {
-    /// The number of its class: control, then data.
+    /// Returns the number of its class: 0 for control, 1 for data.
     fn class_index(&self) -> usize {
         self.lane as usize % 2
     }
 
-    /// The message that it brings; none of a part of a block.
+    /// Returns the message, or `None` for a part of a block.
     pub(crate) fn open(self) -> Option<ReceivedMessage> {
         let class = [Class::Control, Class::Data][self.class_index()];
         match self.piece {
@@ -119,7 +119,7 @@ impl<C> InboxEntry<C> {
     }
 }
 
-/// Entries that wait for one place, by arrival.
+/// Entries waiting for one place, by arrival.
 pub(crate) struct Inbox<C> {
     queue: VecDeque<InboxEntry<C>>,
 }
@@ -140,8 +140,8 @@ impl<C> Inbox<C> {
         }
     }
 
-    /// Returns the arrival of an entry of `source` on `lane` that would arrive at `arrival`: not before one that waits
-    /// already.
+    /// Returns the arrival time of an entry of `source` on `lane` due at `arrival`: not before an earlier entry that
+    /// still waits.
     #[inline]
     pub(crate) fn behind(&self, source: PlaceId, lane: u32, arrival: Picoseconds) -> Picoseconds {
         let mut later = self.queue.iter().rev().take_while(|queued| queued.key.time() > arrival);
@@ -160,7 +160,7 @@ impl<C> Inbox<C> {
         self.queue.iter()
     }
 
-    /// The same, to note something about it.
+    /// Returns the waiting entries, mutably.
     pub(crate) fn queue_mut(&mut self) -> impl Iterator<Item = &mut InboxEntry<C>> {
         self.queue.iter_mut()
     }
@@ -170,7 +170,7 @@ impl<C> Inbox<C> {
         self.queue.front().map(|queued| queued.key.time())
     }
 
-    /// The first entry, of both classes or of control only, if it had arrived at `until`.
+    /// Takes the first entry, of either class or of control only, that had arrived at `until`.
     #[inline]
     pub(crate) fn take(&mut self, until: Picoseconds, control_only: bool) -> Option<InboxEntry<C>> {
         let first = self.queue.front().filter(|queued| queued.key.time() <= until)?;
@@ -184,20 +184,20 @@ impl<C> Inbox<C> {
         first
     }
 
-    /// The first entry of control behind one of data, likewise.
+    /// Takes the first control entry behind a data entry, likewise.
     fn take_control(&mut self, until: Picoseconds) -> Option<InboxEntry<C>> {
         let mut arrived = self.queue.iter().take_while(|queued| queued.key.time() <= until);
         let index = arrived.position(|queued| queued.class_index() == Class::Control as usize)?;
         self.queue.remove(index)
     }
 
-    /// Takes out all entries.
+    /// Removes all entries.
     pub(crate) fn clear(&mut self) -> impl Iterator<Item = InboxEntry<C>> + '_ {
         self.queue.drain(..)
     }
 }
 
-/// Numbers of the lanes between all places.
+/// Numbering of the lanes between all places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneIndex {
     places: usize,
@@ -213,19 +213,19 @@ impl LaneIndex {
         2 * self.places * self.places
     }
 
-    /// The lane of a pair and a class.
+    /// Returns the lane of a pair and a class.
     #[inline]
     pub(crate) fn lane(self, first: PlaceId, second: PlaceId, class: Class) -> usize {
         (first.index() * self.places + second.index()) * 2 + class as usize
     }
 
-    /// Those of both classes.
+    /// Returns the lanes of a pair in both classes.
     #[inline]
     pub(crate) fn both(self, first: PlaceId, second: PlaceId) -> [usize; 2] {
         [Class::Control, Class::Data].map(|class| self.lane(first, second, class))
     }
 
-    /// The pair and the class of a lane.
+    /// Returns the pair and the class of a lane.
     #[inline]
     pub(crate) fn ends(self, lane: usize) -> (PlaceId, PlaceId, Class) {
         let place = |index: usize| PlaceId((index % self.places) as u32);
@@ -234,15 +234,15 @@ impl LaneIndex {
     }
 }
 
-/// Most places of whose lanes all have a number from the beginning; of more, those on which something was sent.
+/// Maximum number of places for which all lanes are numbered; for more, only the lanes in use.
 const NUMBERED_MAX: usize = 512;
 
-/// Numbers of the lanes of all places, or of the used ones if places are many.
+/// Numbering of the lanes of all places, or of those in use if there are many places.
 #[derive(Debug)]
 pub(crate) enum LaneNumbers {
     All(LaneIndex),
     Used {
-        /// By the pair.
+        /// Numbers of the pairs.
         numbers: OrderedMap<(PlaceId, PlaceId), usize>,
         ends: Vec<(PlaceId, PlaceId)>,
     },
@@ -265,7 +265,7 @@ impl LaneNumbers {
         }
     }
 
-    /// The lane of a pair and a class, if it has a number.
+    /// Returns the lane of a pair and a class, if it has a number.
     #[inline]
     pub(crate) fn known(&self, first: PlaceId, second: PlaceId, class: Class) -> Option<usize> {
         match self {
@@ -276,7 +276,7 @@ impl LaneNumbers {
         }
     }
 
-    /// The same; it gets a number if it has none.
+    /// Returns the lane of a pair and a class, which gets a number if it has none.
     #[inline]
     pub(crate) fn lane(&mut self, first: PlaceId, second: PlaceId, class: Class) -> usize {
         match self {
@@ -291,7 +291,7 @@ impl LaneNumbers {
         }
     }
 
-    /// The pair of a lane.
+    /// Returns the pair of a lane.
     #[inline]
     pub(crate) fn ends(&self, lane: usize) -> (PlaceId, PlaceId) {
         match self {
@@ -303,8 +303,8 @@ impl LaneNumbers {
         }
     }
 
-    /// Returns the rank of the lane's owner among events at the same time and the same first place: the numbers of
-    /// lanes, or what these would be if all had one, counted from the first of that place.
+    /// Returns the order of a lane among simultaneous events at the same first place: its number relative to the first
+    /// lane of that place, as if all lanes were numbered.
     #[inline]
     pub(crate) fn owner(&self, lane: usize) -> u32 {
         match self {

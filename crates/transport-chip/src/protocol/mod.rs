@@ -1,9 +1,9 @@
-//! What a message protocol does for the places of a world, the protocols there are, and what a run chooses of them.
+//! The interface of message protocols, the list of protocols, and the configuration of a run.
 //!
-//! The world calls the operations of [`ProtocolModel`] in the order of turns; a protocol spends the time of cores by
-//! the operations of [`Cores`] and keeps what lies in message buffers. It does not know turns or deaths: the world
-//! tells it what to forget. What only some protocols can do is a trait of its own, which they offer. Invariant: what a
-//! protocol holds for one sender is bounded; where there is no room it says so.
+//! The world calls the operations of [`ProtocolModel`] in the order of turns. A protocol spends the time of cores by
+//! operations of [`Cores`] and keeps the state of message buffers. It knows neither turns nor deaths: the world tells
+//! it what to forget. Capabilities of only some protocols are separate traits. Invariant: the memory that a protocol
+//! holds for one sender is bounded; without room it refuses a message.
 
 pub(crate) mod async_broadcast;
 pub(crate) mod blocking_send;
@@ -29,58 +29,58 @@ use isles_transport::{Class, HandlerId, PlaceId};
 use std::fmt;
 use std::ops::Range;
 
-/// Instructions of a send beside its lines: choosing the buffer, writing the header, the fence before the flag.
+/// Cycles of a send besides its lines: choosing the buffer, writing the header, the fence before the flag.
 ///
-/// Estimated: a one-line RCCE message costs 1,100 to 1,440 cycles in all, of which lines, flags and two polls explain
-/// about 600; the rest is shared by both sides (`docs/chip/protocols/README.md`).
+/// Estimated: a one-line RCCE message costs 1,100 to 1,440 cycles in total, of which lines, flags and two polls explain
+/// about 600; the rest is divided between both sides (`docs/chip/protocols/README.md`).
 pub(crate) const SEND_CYCLES: u64 = 300;
 
-/// Instructions of receiving a message, beside its lines; estimated likewise.
+/// Cycles of receiving a message besides its lines; estimated likewise.
 pub(crate) const RECEIVE_CYCLES: u64 = 300;
 
-/// Instructions of one poll beside its lines: invalidating them, comparing a word for two places.
+/// Cycles of one poll besides its lines: invalidating them, comparing a word for two places.
 pub(crate) const POLL_CYCLES: u64 = 60;
 
-/// Instructions of a poll for each flag that has a line of its own: the load, the comparison, the branch; estimated.
+/// Cycles of a poll for each flag with a line of its own: load, comparison, branch; estimated.
 pub(crate) const FLAG_CYCLES: u64 = 5;
 
-/// Bytes that a small message of either class can have at least, by the conformance suite.
+/// Minimum supported size of small messages of either class, by the conformance suite.
 pub(crate) const MESSAGE_BYTES_MIN: u32 = 64;
 
-/// Protocol by which messages cross a chip.
+/// A message protocol of a chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Small rings at the receiver, packed doorbells, credit in batches; what is longer lies with the sender.
+    /// Small rings at the receiver, packed doorbells, credit in batches; longer messages stay in the sender's buffer.
     #[default]
     Doorbell,
     /// Data waits in the sender's buffer; two flags of one line each for every pair (X10's port to the SCC).
     RcceX10,
-    /// A section of the receiver's buffer for each core of the chip, written by that one (SCC-MPI over message buffers,
-    /// `mpi-mpb` of the papers).
+    /// A section of the receiver's buffer for each core of the chip, which that core writes (SCC-MPI over message
+    /// buffers, `mpi-mpb` of the papers).
     Sections,
-    /// The same with a section for each place that runs: fewer places have longer sections.
+    /// As [`Protocol::Sections`], with a section for each place: fewer places have longer sections.
     SectionsByPlaces,
-    /// Sections in memory that all cores share (SCC-MPI over memory).
+    /// Sections in shared memory (SCC-MPI over memory).
     SectionsMemory,
-    /// Sections in the buffer for short messages, in memory for longer ones (SCC-MPI over both).
+    /// Sections in the buffer for short messages, and in shared memory for longer ones (SCC-MPI over both).
     SectionsMixed,
     /// TCP over the mesh: packets in the sender's buffer, a descriptor and an interrupt (the chip's Linux).
     Sockets,
-    /// MPI over these sockets (SCC-MPI over TCP, `mpi-sock` of the papers).
+    /// MPI over [`Protocol::Sockets`] (SCC-MPI over TCP, `mpi-sock` of the papers).
     MpiSockets,
-    /// The library itself: both sides meet, and do nothing else until all has passed.
+    /// The RCCE library itself: both sides rendezvous and do nothing else until the transfer is complete.
     Rcce,
-    /// One ring at each receiver, written word by word, and an interrupt (port of a distributed real-time system).
+    /// One ring at each receiver, written word by word, with an interrupt (port of a distributed real-time system).
     Ring,
-    /// Packets of the hardware, on chips without message buffers that carry them.
+    /// Hardware packets, on chips that have them instead of message buffers.
     Packets,
 }
 
-/// Most places of a protocol that keeps something for each pair of them: of 2,048 a GiB or less.
+/// Maximum number of places of a protocol with state for each pair: at most 1 GiB for 2,048.
 const OF_PAIRS_MAX: u32 = 2_048;
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Protocol; 11] = [
         Protocol::Doorbell,
         Protocol::RcceX10,
@@ -95,7 +95,7 @@ impl Protocol {
         Protocol::Packets,
     ];
 
-    /// Those of message buffers.
+    /// The protocols that use message buffers.
     pub const OF_BUFFERS: [Protocol; 10] = [
         Protocol::Doorbell,
         Protocol::RcceX10,
@@ -109,7 +109,7 @@ impl Protocol {
         Protocol::Ring,
     ];
 
-    /// Its name on the command line and in `ISLES_CHIP_PROTOCOL`.
+    /// Returns its name on the command line and in `ISLES_CHIP_PROTOCOL`.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Doorbell => "doorbell",
@@ -186,10 +186,10 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// Message buffers as a protocol divides them, or what it has instead.
+/// The division of message buffers by a protocol, or its equivalent.
 pub(crate) enum BufferLayout {
     Doorbell(DoorbellLayout),
-    /// The same with asynchronous broadcasts beside it.
+    /// With asynchronous broadcasts.
     Relayed(DoorbellLayout, AsyncBroadcast),
     RcceX10(RcceX10),
     Sections(Sections),
@@ -200,7 +200,7 @@ pub(crate) enum BufferLayout {
 }
 
 impl BufferLayout {
-    /// The protocol over these buffers, with nothing under way.
+    /// Makes the protocol over these buffers, without messages in flight.
     pub(crate) fn open(self, cores: &Cores, places: u32, tie_break: TieBreak) -> Box<dyn ProtocolModel> {
         match self {
             BufferLayout::Doorbell(layout) => Box::new(Doorbell::new(layout, places, tie_break)),
@@ -217,7 +217,7 @@ impl BufferLayout {
     }
 }
 
-/// A message on its way into a buffer.
+/// A message to be sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Outgoing {
     pub(crate) from: PlaceId,
@@ -226,7 +226,7 @@ pub(crate) struct Outgoing {
     pub(crate) handler: HandlerId,
 }
 
-/// A message on its way to several places, written once.
+/// A message to be sent to several places, written once.
 #[derive(Clone, Copy)]
 pub(crate) struct OutgoingMulticast<'a> {
     pub(crate) from: PlaceId,
@@ -236,39 +236,39 @@ pub(crate) struct OutgoingMulticast<'a> {
 }
 
 impl OutgoingMulticast<'_> {
-    /// The same to each one of them.
+    /// Returns the message to each of the places.
     pub(crate) fn each(&self) -> impl Iterator<Item = Outgoing> + '_ {
         let OutgoingMulticast { from, to, class, handler } = *self;
         to.iter().map(move |to| Outgoing { from, to: *to, class, handler })
     }
 }
 
-/// Places for which something arrives, each with the time.
+/// Places for which something arrives, with the times.
 pub(crate) type Wakeups = Vec<(PlaceId, Picoseconds)>;
 
-/// A protocol at work.
+/// The state and operations of a protocol in a run.
 pub(crate) trait ProtocolModel {
-    /// Bytes of the longest message of `class` that is no block.
+    /// Returns the size in bytes of the longest message of `class` other than a block.
     fn message_bytes_max(&self, class: Class) -> usize;
 
-    /// Returns `true` if a message of `len` bytes could be sent now; looks for credit if needed.
+    /// Returns `true` if a message of `len` bytes could be sent now; polls for credit if needed.
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool;
 
-    /// Returns `true` if a message of `len` bytes and any shorter one could be sent now without a look for credit. A
-    /// protocol may always return `false`: then it is asked again when the length is known.
+    /// Returns `true` if a message of any length up to `len` bytes could be sent now without polling for credit. A
+    /// protocol may always return `false`; it is then asked again when the length is known.
     fn has_room_up_to(&self, _out: &Outgoing, _len: usize) -> bool {
         false
     }
 
-    /// Returns `true` if a block could be begun now; looks for credit if needed.
+    /// Returns `true` if a block could be started now; polls for credit if needed.
     fn can_begin_block(&mut self, cores: &mut Cores, out: &Outgoing) -> bool;
 
-    /// Writes a message for which there is room; returns when its first part arrives. A place that is in a call sends
-    /// it then; `attend` tells.
+    /// Writes a message for which there is room, and returns the arrival time of its first part. A blocked place sends
+    /// it later, in [`ProtocolModel::make_progress`].
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds>;
 
-    /// Begins a block that may begin; what finds no room now goes when the place attends to it. Tells when parts
-    /// arrive.
+    /// Starts a block that may start. The part without room is sent later, by [`ProtocolModel::make_progress`]. Adds
+    /// the arrivals of parts to `wakeups`.
     fn begin_block(
         &mut self,
         cores: &mut Cores,
@@ -282,28 +282,28 @@ pub(crate) trait ProtocolModel {
         false
     }
 
-    /// Returns `true` if something of `place` is only partly written, so that it looks for credit when it polls.
+    /// Returns `true` if `place` has partly written messages, so that it polls for credit as well.
     fn has_pending_blocks(&self, place: PlaceId) -> bool;
 
-    /// Looks for credit and moves on what `place` has only partly written; tells for whom parts arrive, and when.
+    /// Polls for credit and continues the partly written messages of `place`; adds the arrivals of parts to `wakeups`.
     fn make_progress(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups);
 
-    /// Looks for messages.
+    /// Polls for messages.
     fn poll(&mut self, cores: &mut Cores, place: PlaceId);
 
-    /// Returns the time of one poll of an otherwise idle place, with a look for credit or without.
+    /// Returns the duration of one poll of an idle place, with or without polling for credit.
     fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds;
 
-    /// Returns the arrival time of the first entry that is not taken yet, in the past or the future.
+    /// Returns the arrival time of the first entry not taken yet, in the past or the future.
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds>;
 
-    /// Returns the arrival time of the first credit that is not read yet, in the past or the future.
+    /// Returns the arrival time of the first credit not read yet, in the past or the future.
     fn first_credit(&self, place: PlaceId) -> Option<Picoseconds>;
 
-    /// Returns `true` if an entry of `source` for `place` is not taken yet.
+    /// Returns `true` if `place` has not yet taken an entry of `source`.
     fn has_pending_from(&self, source: PlaceId, place: PlaceId) -> bool;
 
-    /// Takes the first entry that had arrived at `until`; `Some(None)` if it was a part of a message to come.
+    /// Takes the first entry that had arrived at `until`; `Some(None)` if it was a part of an incomplete message.
     fn take(
         &mut self,
         cores: &mut Cores,
@@ -312,41 +312,41 @@ pub(crate) trait ProtocolModel {
         control_only: bool,
     ) -> Option<Option<ReceivedMessage>>;
 
-    /// Ends a batch of arrivals; tells who has got credit for it, and when that arrives.
+    /// Ends a batch of arrivals; adds the arrivals of returned credits to `wakeups`.
     fn return_credits(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups);
 
-    /// Ends a turn of `place`, or lets it compute for long; tells for whom something arrives, and when.
+    /// Called at the end of a turn of `place` and before it computes; adds the resulting arrivals to the wakeups.
     fn end_turn(&mut self, _cores: &mut Cores, _place: PlaceId, _news: &mut Wakeups) {}
 
-    /// `gone` takes nothing more: what `place` keeps for it is free again.
+    /// Frees everything that `place` keeps for `gone`, which takes nothing more.
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId);
 
-    /// `gone` takes nothing more and sends nothing more, all at once: its blocks under way end where they are.
+    /// Ends all sends and receives of `gone` at once; its blocks in flight are cut off.
     fn abort_place(&mut self, gone: PlaceId);
 
-    /// Returns how messages go to several places at once, if they can; the same for all of a run.
+    /// Returns the multicast of the protocol, if it has one; constant during a run.
     fn multicast(&mut self) -> Option<&mut dyn MulticastModel>;
 
-    /// Returns how sends block, if they do; the same for all of a run.
+    /// Returns the blocking sends of the protocol, if its sends block; constant during a run.
     fn blocking_sends(&self) -> Option<&dyn BlockingSendModel>;
 
-    /// Returns the same as [`ProtocolModel::blocking_sends`], to change it.
+    /// As [`ProtocolModel::blocking_sends`], mutably.
     fn blocking_sends_mut(&mut self) -> Option<&mut dyn BlockingSendModel>;
 }
 
-/// A protocol whose messages can go to several places at once, written once.
+/// A protocol that can send a message to several places, written once.
 pub(crate) trait MulticastModel {
-    /// Lengths of messages of `class` that may go so.
+    /// Returns the range of lengths of multicast messages of `class`.
     fn bytes(&self, class: Class) -> Range<usize>;
 
-    /// Returns `true` if such a message could be sent now; looks for credit if needed.
+    /// Returns `true` if the message could be sent now; polls for credit if needed.
     fn has_room_for_all(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool;
 
-    /// Writes the `len` bytes of a message for which there is room to where all its receivers fetch it; returns that
-    /// slot.
+    /// Writes the `len` bytes of a message for which there is room into a slot from which all receivers fetch it;
+    /// returns the slot.
     fn stage(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>, len: usize) -> u8;
 
-    /// Tells one of the receivers of a slot of its message; returns when that arrives.
+    /// Announces a slot to one of its receivers; returns the arrival time.
     fn announce(
         &mut self,
         cores: &mut Cores,
@@ -356,22 +356,22 @@ pub(crate) trait MulticastModel {
     ) -> Picoseconds;
 }
 
-/// A protocol in which a place that sends may be in a call, and does nothing else until something comes for that.
+/// A protocol whose sends may block: a blocked place does nothing else until its send can continue.
 pub(crate) trait BlockingSendModel {
-    /// Returns `true` if `place` is in such a call.
+    /// Returns `true` if `place` is blocked in a send.
     fn is_blocked_in_send(&self, place: PlaceId) -> bool;
 
-    /// Tells for whom an attempt of `place` to send has made something arrive, and when.
+    /// Adds the arrivals that a send attempt of `place` has caused to `wakeups`.
     fn drain_wakeups(&mut self, place: PlaceId, wakeups: &mut Wakeups);
 }
 
-/// Configuration of the connection between places.
+/// Configuration of the messages between places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProtocolConfig {
-    /// Protocol by which messages cross the chip.
+    /// The message protocol.
     pub protocol: Protocol,
-    /// Number of children of each node of the tree by which messages to several places go, by interrupts; their lines
-    /// are taken from those of other messages. `None`: as the protocol has it.
+    /// Number of children of each node of the tree of asynchronous broadcasts, which are forwarded by interrupts and
+    /// take their lines from other messages. `None` uses the protocol's own multicast.
     pub relays: Option<u32>,
 }
 

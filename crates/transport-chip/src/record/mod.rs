@@ -1,15 +1,14 @@
-//! What a run writes down of itself while it goes on: who sends how much to whom, and what each core does when.
+//! Recording of a run: the traffic between places, and the activity of each core over time.
 //!
-//! Hooks for the world: it says when a core spends time, and when sending or receiving begins and ends; what runs there
-//! says when a span does. The model must not wait for its own trace, so what it notes is as small as can be,
-//! in words of 64 bits: a stretch of time takes one word, because it begins where the last one of its core has ended,
-//! and so does the end of a span; a message and the beginning of a span take two. The thread of `writer` makes the
-//! `trace` of them, whose bytes a [`TraceSink`] gets in portions, so that memory does not grow with the run. Nothing
-//! here knows a protocol.
+//! The world reports when a core spends time, and when sends and receives start and end; places report their spans. The
+//! model must not wait for its own trace, so entries are compact, in words of 64 bits: an interval takes one word,
+//! because it starts at the end of its core's last one, and so does the end of a span; a message and the start of a
+//! span take two. The thread of `writer` makes the `trace` from these entries, and passes its bytes in portions to a
+//! [`TraceSink`], so that memory does not grow with the run. Nothing here knows a protocol.
 //!
-//! Invariants: nothing here is read by the model, so a recorded run is the run that it would have been; entries come
-//! out as they went in, and in that order, and none is cut at the end of a chunk; after the first thing that the sink
-//! has refused it gets nothing more, and the run goes on.
+//! Invariants: the model reads nothing from here, so recording does not change a run; entries are read as they were
+//! written, in order, and none is split between chunks; after its first error the sink gets nothing more, and the run
+//! continues.
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +44,7 @@ pub(crate) struct Transfer {
     pub(crate) bytes: u64,
 }
 
-/// The core of a place when a trace begins: which it is, its clock, its domains, and what these are set to.
+/// The core of a place at the start of a trace: its number, clock, domains and settings.
 pub(crate) struct InitialState {
     pub(crate) core: CoreId,
     pub(crate) now: Picoseconds,
@@ -56,7 +55,7 @@ pub(crate) struct InitialState {
 }
 
 impl Recorder {
-    /// Notes that `place` spends the time from `start`, the end of its last interval, to `end`.
+    /// Records that `place` spends the time from `start`, the end of its last interval, to `end`.
     #[inline(never)] // Where it is called, cores of runs without a recorder would be in its way.
     pub(crate) fn spend(
         &mut self,
@@ -70,19 +69,19 @@ impl Recorder {
         }
     }
 
-    /// Attributes the time that `place` spends from now on to a named action.
+    /// Starts a named action of `place`, to which its time from now on belongs.
     #[inline]
     pub(crate) fn begin(&mut self, place: PlaceId) {
         self.note(TraceEvent::Begun(place));
     }
 
-    /// The source of `transfer` has sent it.
+    /// Records that the source of `transfer` has sent it.
     #[inline]
     pub(crate) fn sent(&mut self, transfer: Transfer, is_block: bool) {
         self.note(if is_block { TraceEvent::SentBlock(transfer) } else { TraceEvent::Sent(transfer) });
     }
 
-    /// The target of `transfer` has taken it in.
+    /// Records that the target of `transfer` has received it.
     pub(crate) fn received(&mut self, transfer: Transfer) {
         if let Some(traffic) = &mut self.traffic {
             traffic.count(transfer.source, transfer.target, transfer.bytes);
@@ -90,30 +89,30 @@ impl Recorder {
         self.note(TraceEvent::Received(transfer));
     }
 
-    /// `place` has taken in a piece of a block.
+    /// Records that `place` has received a piece of a block.
     pub(crate) fn received_piece(&mut self, place: PlaceId) {
         self.note(TraceEvent::ReceivedPiece(place));
     }
 
-    /// Discards the action that had begun at `place`.
+    /// Discards the started action of `place`.
     #[inline]
     pub(crate) fn abandon(&mut self, place: PlaceId) {
         self.note(TraceEvent::Abandoned(place));
     }
 
-    /// A span of `place` begins.
+    /// Records the start of a span of `place`.
     pub(crate) fn begin_span(&mut self, place: PlaceId, span: &Span) -> SpanId {
         self.trace_writer.as_mut().map_or(SpanId(0), |trace_writer| trace_writer.begin_span(place, span))
     }
 
-    /// A span of `place` ends.
+    /// Records the end of a span of `place`.
     pub(crate) fn end_span(&mut self, place: PlaceId, span: SpanId) {
         if let Some(trace_writer) = &mut self.trace_writer {
             trace_writer.end_span(place, span);
         }
     }
 
-    /// Rates and voltages change.
+    /// Records changes of rates and voltages.
     pub(crate) fn shifted(&mut self, answer: &SupplyResponse) {
         if let Some(trace_writer) = &mut self.trace_writer {
             trace_writer.shifted(answer);
@@ -131,29 +130,30 @@ impl Recorder {
 /// Event of a place's trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TraceEvent {
-    /// It has spent `time`, at most [`TIME_MAX`], since its last end.
+    /// The place has spent `time`, at most [`TIME_MAX`], since the end of its last interval.
     Spent { place: PlaceId, category: TimeCategory, time: Picoseconds },
-    /// The time it spends from now on belongs to a named action.
+    /// The time from now on belongs to a named action.
     Begun(PlaceId),
-    /// The action that had begun is discarded.
+    /// The started action is discarded.
     Abandoned(PlaceId),
-    /// It has taken in a piece of a block.
+    /// The place has received a piece of a block.
     ReceivedPiece(PlaceId),
     /// The source has sent a message.
     Sent(Transfer),
     /// The source has sent a block.
     SentBlock(Transfer),
-    /// The target has taken it in.
+    /// The target has received the message.
     Received(Transfer),
-    /// A span begins now, on a lane of its place: its topic, and the other place.
+    /// A span starts on a lane of its place, with its topic and the other place.
     SpanBegun { place: PlaceId, lane: u32, topic: u32, other: Option<PlaceId> },
-    /// The span on a lane ends now.
+    /// The span on a lane ends.
     SpanEnded { place: PlaceId, lane: u32 },
 }
 
-/// The first word of an entry, from its least bit on: what it is (a category of time or one of these), the place, and
-/// the time. That of a message has the other place and the class instead of a time, and its bytes are the second word.
-/// That of a span has its lane; its topic is the second word, and above it the other place and one, or 0.
+/// Kinds of entries besides the categories of time. The first word of an entry has, from the lowest bit on, its kind,
+/// the place, and the time. For a message, the other place and the class replace the time, and the second word is its
+/// size. For a span, the lane replaces the time, and the second word has the topic and, above it, the other place plus
+/// one, or 0.
 const BEGUN: u64 = 8;
 const ABANDONED: u64 = 9;
 const RECEIVED_PIECE: u64 = 10;
@@ -168,14 +168,14 @@ const TOPIC_BITS: u32 = 32;
 
 const _: () = assert!(TIME_CATEGORIES.len() as u64 <= BEGUN && SPAN_ENDED < 1 << KIND_BITS);
 
-/// Most places of a record.
+/// Maximum number of places of a record.
 const PLACES_MAX: u32 = 1 << PLACE_BITS;
 
-/// The longest time of one entry: 17 seconds.
+/// Longest time of one entry: 17 seconds.
 const TIME_MAX: Picoseconds = Picoseconds(u64::MAX >> (KIND_BITS + PLACE_BITS));
 
 impl TraceEvent {
-    /// Its first word, and the second one if it has two.
+    /// Encodes the event as one or two words.
     #[inline(always)] // What an entry is, is known where it is made.
     fn words(self) -> (u64, Option<u64>) {
         let word = |kind, place: PlaceId, rest| {
@@ -203,7 +203,7 @@ impl TraceEvent {
         }
     }
 
-    /// The entry that begins with `word`; `second` gives its second word, if it has one.
+    /// Decodes the event that starts with `word`; `second` returns its second word, if it has one.
     #[inline]
     fn read(word: u64, second: impl FnOnce() -> u64) -> TraceEvent {
         let place = PlaceId((word >> KIND_BITS) as u32 % PLACES_MAX);
@@ -237,11 +237,11 @@ impl TraceEvent {
     }
 }
 
-/// Words of a chunk: the model notes some hundreds of messages in it, and all chunks under way are still small beside
-/// the caches of a processor.
+/// Words of a chunk: it holds some hundreds of messages, and all chunks together are small compared to the caches of a
+/// processor.
 const CHUNK_WORDS: usize = 1 << 13;
 
-/// Room for entries, and those that are in it.
+/// A buffer of entries.
 struct EventChunk {
     words: Box<[u64; CHUNK_WORDS]>,
     len: usize,
@@ -260,7 +260,7 @@ impl EventChunk {
         self.len = 0;
     }
 
-    /// Takes the words of one entry more; false if it is full.
+    /// Appends the words of an entry; returns `false` if the chunk is full.
     #[inline(always)]
     fn push(&mut self, first: u64, second: Option<u64>) -> bool {
         let at = self.len;
@@ -285,10 +285,10 @@ impl EventChunk {
     }
 }
 
-/// Bytes that are encoded before the sink gets them.
+/// Number of encoded bytes that are passed to the sink at once.
 const PORTION_BYTES: usize = 1 << 18;
 
-/// Encoder and the sink of its bytes.
+/// An encoder with the sink of its bytes.
 struct TraceSink {
     encoder: Encoder,
     sink: Box<dyn Write + Send>,
@@ -300,7 +300,7 @@ impl TraceSink {
         TraceSink { encoder, sink, failure: None }
     }
 
-    /// Hands over the encoded bytes, if they are enough.
+    /// Passes the encoded bytes to the sink if there are enough.
     #[inline]
     fn flush_if_full(&mut self) {
         if self.encoder.bytes().len() >= PORTION_BYTES {
@@ -315,10 +315,10 @@ impl TraceSink {
         self.encoder.clear();
     }
 
-    /// Hands over all that is left.
+    /// Passes all remaining bytes to the sink.
     ///
     /// # Errors
-    /// The first thing that the sink has refused, at any time.
+    /// The first error of the sink, at any time.
     fn finish(mut self) -> io::Result<()> {
         self.flush_chunk();
         match self.failure {

@@ -1,7 +1,6 @@
-//! What the thread of a trace writes, held against a trace that is told the same directly; and how it ends.
+//! The output of the trace thread, compared with a trace of the same events made directly; and its end.
 //!
-//! Here, because what is told is anything at all, in orders that no model would give it. What a trace says of a run is
-//! read back in `tests/record.rs`.
+//! The events are arbitrary, in orders that no model would produce. `tests/record.rs` reads back traces of runs.
 
 use super::{CHUNK_WORDS, TIME_MAX, *};
 use crate::Costs;
@@ -20,7 +19,7 @@ use std::sync::{Arc, Mutex};
 
 const PLACES: u32 = 5;
 
-/// A writer that takes a number of bytes, then fails as configured.
+/// A writer that accepts `most` bytes, then fails or panics.
 #[derive(Clone)]
 struct Sink {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -61,14 +60,14 @@ fn trace(sink: &Sink) -> Trace {
     let cores = Cores::new(Costs::of(&chip).unwrap(), core_map);
     let (mut initial_state, gears) = cores.initial_state();
     initial_state[1].now = Picoseconds(7);
-    Trace::new(cores.topology(), (&initial_state, gears), "a run", Box::new(sink.clone()))
+    Trace::new(cores.topology(), &initial_state, gears, "a run", Box::new(sink.clone()))
 }
 
 fn recorder(sink: &Sink) -> Recorder {
     Recorder { trace_writer: Some(TraceWriter::new(trace(sink)).unwrap()), ..Recorder::default() }
 }
 
-/// Event that a model may report.
+/// An event that a model may report.
 #[derive(Clone)]
 enum Said {
     TraceEvent(TraceEvent),
@@ -77,11 +76,10 @@ enum Said {
     End(PlaceId, SpanId),
 }
 
-/// The lines of a program.
+/// Source files of a program.
 const FILES: [&str; 3] = ["a.rs", "b.rs", "c.rs"];
 
-/// Anything, in any order: what a trace makes of it does not matter here. Few times are so long that an entry cannot
-/// hold them.
+/// Returns arbitrary events in any order. A few times are too long for one entry.
 fn anything(random: &mut Random) -> Said {
     let place = |random: &mut Random| PlaceId(random.below(u64::from(PLACES)) as u32);
     let transfer = |random: &mut Random| Transfer {
@@ -128,7 +126,7 @@ fn shift(random: &mut Random) -> SupplyResponse {
     }
 }
 
-/// Says it to a recorder, as the model does.
+/// Reports the event to a recorder, as the model does.
 fn record(recorder: &mut Recorder, nows: &mut [Picoseconds], said: &Said) {
     match said {
         Said::Begin(place, span) => _ = recorder.begin_span(*place, span),
@@ -151,7 +149,7 @@ fn record(recorder: &mut Recorder, nows: &mut [Picoseconds], said: &Said) {
     }
 }
 
-/// A recorder and a trace that were told the same; and how many of the times were longer than an entry can say.
+/// Returns a recorder and a trace of the same events, and the number of times too long for one entry.
 fn record_both(seed: u64, number: usize, [recorded, traced]: [&Sink; 2]) -> (Recorder, Trace, usize) {
     let (mut recorder, mut trace, mut random) = (recorder(recorded), trace(traced), Random::new(seed));
     let (mut nows, mut long, mut spans) = ([0, 7, 0, 0, 0].map(Picoseconds), 0, OpenSpans::default());
@@ -197,7 +195,7 @@ fn the_thread_writes_what_the_model_would_write() {
 
 #[test]
 fn a_recorder_that_is_dropped_has_handed_over_what_the_model_would_have() {
-    // Some of them end where a portion has just become full.
+    // Some of these end just after a portion has become full.
     for number in [0, 1_000].into_iter().chain((40_000..60_000).step_by(1_999)) {
         let sinks = [Sink::new(), Sink::new()];
         let (recorder, trace, _) = record_both(9, number, [&sinks[0], &sinks[1]]);
@@ -209,7 +207,7 @@ fn a_recorder_that_is_dropped_has_handed_over_what_the_model_would_have() {
     }
 }
 
-/// Much more than all chunks together hold.
+/// Records many more events than all chunks hold.
 fn talk(recorder: &mut Recorder) {
     let (mut nows, mut random) = ([Picoseconds::ZERO; PLACES as usize], Random::new(1));
     for _ in 0..30 * CHUNK_WORDS {
@@ -256,7 +254,7 @@ fn a_panic_of_the_sink_at_the_end_is_raised_there() {
 fn a_panic_of_the_sink_is_raised_when_its_recorder_is_dropped() {
     let sink = Sink { most: 0, panics: true, ..Sink::new() };
     let mut recorder = recorder(&sink);
-    // More than a portion, and less than what the model waits for.
+    // More than a portion, but less than the model would wait for.
     for time in 0..CHUNK_WORDS as u64 {
         let (start, category) = (Picoseconds(2 * time), TIME_CATEGORIES[time as usize % 8].0);
         recorder.spend(PlaceId(0), start, start + Picoseconds(2), category);

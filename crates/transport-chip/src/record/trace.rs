@@ -1,12 +1,11 @@
-//! A trace: what cores have spent, merged into stretches, named, joined by flows, and encoded.
+//! A trace: the time of cores, merged into intervals, named, connected by flows, and encoded.
 //!
-//! Messages of one pair of places and one class are taken in the order in which they were sent, which every transport
-//! promises, and that is enough to match them; so nothing here knows a protocol. Rates, voltages, powers and the
-//! controller of voltages are counters with tracks of their own, because they belong to domains and not to cores. It
-//! runs where it is called, and knows no thread.
+//! Messages of one pair of places and class are taken in the order of sending, which every transport guarantees; that
+//! is enough to match them, so nothing here knows a protocol. Rates, voltages, powers and the voltage controller have
+//! tracks of their own, because they belong to domains and not to cores. This file knows no threads.
 //!
-//! Invariants: a stretch is written when it can no longer go on, so spans of a core are in the order of time; a counter
-//! is described before it counts.
+//! Invariants: an interval is written once it can no longer be extended, so spans of a core are in the order of time; a
+//! counter is described before its first value.
 
 use super::{EventChunk, InitialState, PLACES_MAX, TraceEvent, TraceSink, Transfer};
 use crate::energy::Energy;
@@ -26,7 +25,7 @@ use std::io;
 use std::io::Write;
 use std::ops::Range;
 
-/// Names of events behind those of [`TIME_CATEGORIES`].
+/// Names of events, after those of [`TIME_CATEGORIES`].
 const ACTIONS: [&str; 6] =
     [names::SEND, names::SEND_BLOCK, names::RECEIVE, "receive piece", names::PICOSECONDS, "voltage change"];
 const SEND: Name = Name(TIME_CATEGORIES.len());
@@ -47,10 +46,10 @@ pub(super) const DOMAIN: Name = Name(4);
 pub(super) const FROM_MILLIVOLTS: Name = Name(5);
 pub(super) const TO_MILLIVOLTS: Name = Name(6);
 
-/// The track of what belongs to no tile. Tiles and cores follow.
+/// The track of the whole run. Tiles and cores follow.
 const WHOLE_RUN: Track = Track(1);
 
-/// Activity of a core, from the end of the one before.
+/// An interval of a core's time, from the end of the previous one.
 #[derive(Clone, Copy)]
 struct TraceInterval {
     end: Picoseconds,
@@ -60,15 +59,15 @@ struct TraceInterval {
 /// The track of one core.
 struct CoreTrack {
     stamp: EventPrefix,
-    /// End of the last interval that it has spent.
+    /// End of the last interval.
     now: Picoseconds,
-    /// End of the last interval that is written.
+    /// End of the last written interval.
     written: EncodedTime,
-    /// Stretches that are not written yet: the last one may go on, and within an action all wait for its name.
+    /// Intervals not written yet: the last one may be extended, and within an action all wait for its name.
     waiting: Vec<TraceInterval>,
-    /// `true` if an action has begun.
+    /// `true` if an action has started.
     is_acting: bool,
-    /// Number of waiting stretches before the action; 0 if none has begun.
+    /// Number of waiting intervals before the action; 0 if none has started.
     before: usize,
 }
 
@@ -78,20 +77,20 @@ impl CoreTrack {
         CoreTrack { stamp, now, written, waiting: Vec::new(), is_acting: false, before: 0 }
     }
 
-    /// Writes the waiting stretches of `range`, which are next.
+    /// Writes the waiting intervals of `range`, which are next.
     #[inline]
     fn write(&mut self, encoder: &mut Encoder, range: Range<usize>) {
         let mut start = self.written;
         for TraceInterval { end, category } in &self.waiting[range] {
             let end = EncodedTime::new(end.0);
-            encoder.span(&self.stamp, (start, end), Name(*category as usize));
+            encoder.span(&self.stamp, start, end, Name(*category as usize));
             start = end;
         }
         self.written = start;
     }
 }
 
-/// A trace under way.
+/// A trace being written.
 pub(crate) struct Trace {
     outlet: TraceSink,
     cores: Vec<CoreTrack>,
@@ -104,18 +103,20 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// A trace of places on cores of `topology`, which are as `cores` says of each; `run` says in words of which run.
+    /// Makes a trace of places on cores of `topology` with the initial states `cores`; `run` is a description of the
+    /// run.
     ///
     /// # Panics
     /// If there are more than 65,536 places.
     pub(crate) fn new(
         topology: &Topology,
-        (cores, gears): (&[InitialState], &Gears),
+        cores: &[InitialState],
+        gears: &Gears,
         run: &str,
         sink: Box<dyn Write + Send>,
     ) -> Trace {
         let places = cores.len() as u32;
-        assert!(places <= PLACES_MAX, "a trace of {places} places, and {PLACES_MAX} can be told apart");
+        assert!(places <= PLACES_MAX, "a trace of {places} places; allowed: at most {PLACES_MAX}");
         let names: Vec<&str> = TIME_CATEGORIES.iter().map(|(_, name)| *name).chain(ACTIONS).collect();
         let mut encoder = Encoder::new(&names, &NOTES);
         encoder.describe(WHOLE_RUN, run);
@@ -124,7 +125,9 @@ impl Trace {
         let mut placed: Vec<(CoreId, PlaceId)> =
             cores.iter().map(|initial_state| initial_state.core).zip((0..).map(PlaceId)).collect();
         placed.sort_unstable();
-        placed.into_iter().for_each(|placed| describe(&mut encoder, topology, placed, &mut last));
+        for (core, place) in placed {
+            describe(&mut encoder, topology, core, place, &mut last);
+        }
         let track = |initial_state: &InitialState| {
             CoreTrack::new(core_track(topology, initial_state.core), initial_state.now)
         };
@@ -143,7 +146,7 @@ impl Trace {
         }
     }
 
-    /// Takes all that is in a chunk.
+    /// Records all events of a chunk.
     pub(super) fn take_all(&mut self, chunk: &EventChunk) {
         chunk.entries().for_each(|entry| self.take(entry));
     }
@@ -161,23 +164,23 @@ impl Trace {
             TraceEvent::Received(transfer) => self.received(transfer),
             TraceEvent::SpanBegun { place, lane, topic, other } => {
                 let (encoder, now) = (&mut self.outlet.encoder, self.cores[place.index()].now);
-                self.spans.begin(encoder, (place, lane), now.0, (topic, other));
+                self.spans.begin(encoder, place, lane, now.0, topic, other);
                 self.outlet.flush_if_full();
             }
             TraceEvent::SpanEnded { place, lane } => {
                 let now = self.cores[place.index()].now;
-                self.spans.end(&mut self.outlet.encoder, (place, lane), now.0);
+                self.spans.end(&mut self.outlet.encoder, place, lane, now.0);
             }
         }
     }
 
-    /// The next topic of spans.
+    /// Adds the next topic of spans.
     pub(super) fn add(&mut self, topic: SpanName) {
         let source = topic.source.map(|source| (source.file, source.line));
         self.spans.add(&mut self.outlet.encoder, topic.name, source);
     }
 
-    /// Rates and voltages change.
+    /// Writes changes of rates and voltages.
     pub(super) fn shift(&mut self, answer: &SupplyResponse) {
         self.counters.shift(&mut self.outlet.encoder, answer);
     }
@@ -200,7 +203,7 @@ impl Trace {
         }
     }
 
-    /// Begins an action and holds back the interval before: if the action is discarded, that interval may go on.
+    /// Starts an action and holds back the previous interval, which may be extended if the action is discarded.
     fn begin(&mut self, place: PlaceId) {
         let core = &mut self.cores[place.index()];
         (core.is_acting, core.before) = (true, core.waiting.len());
@@ -232,8 +235,7 @@ impl Trace {
         self.pairs.lane(transfer.source, transfer.target, transfer.class)
     }
 
-    /// Writes the time that `place` has spent since the action began as that action, and before that its earlier
-    /// intervals.
+    /// Writes the earlier intervals of `place`, then its time since the start of the action as that action.
     #[inline]
     fn write_action(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
         let (encoder, core) = (&mut self.outlet.encoder, &mut self.cores[place.index()]);
@@ -251,7 +253,7 @@ impl Trace {
         self.outlet.flush_if_full();
     }
 
-    /// Writes the stretches of `place` that wait.
+    /// Writes the waiting intervals of `place`.
     fn write(&mut self, place: PlaceId) {
         let core = &mut self.cores[place.index()];
         core.write(&mut self.outlet.encoder, 0..core.waiting.len());
@@ -259,7 +261,7 @@ impl Trace {
         self.outlet.flush_if_full();
     }
 
-    /// Writes all that is left, and what the run has drawn.
+    /// Writes everything that is left, and the power of the run.
     ///
     /// # Errors
     /// The first thing that the sink has refused, at any time.
@@ -280,48 +282,46 @@ fn tile_track(topology: &Topology, core: CoreId) -> Track {
     Track(WHOLE_RUN.0 + 1 + u64::from(topology.tile_of(core).0))
 }
 
-/// A core, behind all tiles.
+/// Returns the track of a core, after those of all tiles.
 fn core_track(topology: &Topology, core: CoreId) -> Track {
     Track(WHOLE_RUN.0 + 1 + u64::from(topology.tiles()) + u64::from(core.0))
 }
 
-/// Describes a core with its place, and its tile if that is not `last`.
+/// Describes a core with its place, and its tile unless that is `last`.
 fn describe(
     encoder: &mut Encoder,
     topology: &Topology,
-    (core, place): (CoreId, PlaceId),
+    core: CoreId,
+    place: PlaceId,
     last: &mut Option<Track>,
 ) {
     let tile = topology.tile_of(core);
     let process = tile_track(topology, core);
-    // Numbers of processes and threads must not be 0, nor equal unless a thread is the first of its process.
+    // Ids of processes and threads must not be 0, and must be distinct, except that the first thread of a process
+    // shares its id.
     let (pid, tid) = (tile.0 + 1, topology.tiles() + core.0 + 1);
     if last.replace(process) != Some(process) {
         let [x, y, z] = topology.coordinates(tile);
         encoder.describe_process(process, pid, &format!("tile {tile} at ({x}, {y}, {z}), 1 ns is 1 ps"));
     }
-    encoder.describe_thread(
-        core_track(topology, core),
-        (pid, tid),
-        &format!("core {core}, place {}", place.0),
-    );
+    encoder.describe_thread(core_track(topology, core), pid, tid, &format!("core {core}, place {}", place.0));
 }
 
 /// The counters of a trace.
 pub(super) struct Counters {
     gears: Gears,
-    /// Of rates, by frequency domain.
+    /// Tracks of rates, by frequency domain.
     clocks: OrderedMap<u32, Track>,
-    /// Of voltages, by voltage domain.
+    /// Tracks of voltages, by voltage domain.
     supplies: OrderedMap<u32, Track>,
-    /// The one controller of voltages.
+    /// The voltage controller.
     controller: EventPrefix,
-    /// The first track that nothing has.
+    /// The first unused track.
     free: Track,
 }
 
 impl Counters {
-    /// Describes the counters of rates and voltages, from the track `free` on, and writes their values at the start.
+    /// Describes the counters of rates and voltages, from the track `free` on, and writes their initial values.
     pub(super) fn new(
         encoder: &mut Encoder,
         mut free: Track,

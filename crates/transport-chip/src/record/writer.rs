@@ -1,13 +1,12 @@
-//! The thread that makes a trace of what the model notes.
+//! The thread that makes a trace from the recorded events.
 //!
-//! To merge, name and encode what happened takes longer than half of the model itself, so that is done beside it: full
-//! chunks of entries go to a thread that has the [`Trace`], over a channel that is bounded, and come back empty. What
-//! the thread writes is what it would be if the model wrote it, byte for byte: one channel keeps the order, and no
-//! clock is asked. Here is no format.
+//! Merging, naming and encoding takes more than half the time of the model itself, so a thread does it: full chunks of
+//! entries go over a bounded channel to the thread with the [`Trace`], and come back empty. The thread's output is byte
+//! for byte that of the model writing it directly, because one channel keeps the order and no clock is read.
 //!
-//! Invariants: there are never more than [`CHUNKS`] and three chunks, and the model waits rather than that there are
-//! more; the thread takes all that it gets, whatever its sink says, and ends before its [`TraceWriter`] does; its panic
-//! is raised at the model.
+//! Invariants: there are at most [`CHUNKS`] + 3 chunks, and the model waits for one if necessary; the thread takes
+//! everything that it gets, even after an error of its sink, and ends before its [`TraceWriter`]; its panic is
+//! propagated to the model.
 
 use super::{EventChunk, TIME_MAX, Trace, TraceEvent};
 use crate::energy::Energy;
@@ -22,10 +21,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle, panicking};
 use std::{io, mem};
 
-/// Most chunks that wait for the thread.
+/// Maximum number of chunks that wait for the thread.
 const CHUNKS: usize = 8;
 
-/// Next command to the writer's thread.
+/// A command to the writer's thread.
 enum WriterCommand {
     Read(EventChunk),
     Shift(SupplyResponse),
@@ -37,12 +36,12 @@ enum WriterCommand {
 
 /// A trace under way.
 pub(crate) struct TraceWriter {
-    /// Events noted and not handed over.
+    /// Recorded events not passed to the thread yet.
     chunk: EventChunk,
     spans: OpenSpans,
     /// Chunks that have been read.
     empty: Receiver<EventChunk>,
-    /// None when its end is known.
+    /// `None` once the thread has ended.
     thread: Option<Thread>,
 }
 
@@ -52,10 +51,10 @@ struct Thread {
 }
 
 impl TraceWriter {
-    /// Begins to write `trace`.
+    /// Starts writing `trace`.
     ///
     /// # Errors
-    /// A thread cannot be had.
+    /// The thread cannot be started.
     pub(crate) fn new(trace: Trace) -> io::Result<TraceWriter> {
         let (orders, ordered) = sync_channel(CHUNKS);
         let (read, empty) = sync_channel(CHUNKS);
@@ -69,7 +68,7 @@ impl TraceWriter {
         })
     }
 
-    /// Notes that `place` spends `time`.
+    /// Records that `place` spends `time`.
     #[inline(always)]
     pub(super) fn spend(&mut self, place: PlaceId, time: Picoseconds, category: TimeCategory) {
         if time > TIME_MAX {
@@ -78,7 +77,7 @@ impl TraceWriter {
         self.note(TraceEvent::Spent { place, category, time });
     }
 
-    /// More than one entry can say; they become one stretch again.
+    /// Records a time longer than one entry can hold; the entries are merged into one interval again.
     #[cold]
     #[inline(never)]
     fn split_interval(&mut self, place: PlaceId, mut time: Picoseconds, category: TimeCategory) {
@@ -97,7 +96,7 @@ impl TraceWriter {
         }
     }
 
-    /// A span begins.
+    /// Records the start of a span.
     pub(super) fn begin_span(&mut self, place: PlaceId, span: &Span) -> SpanId {
         let topic = SpanName { name: span.name, source: span.source };
         let (number, is_new) = self.spans.number(topic);
@@ -110,7 +109,7 @@ impl TraceWriter {
         SpanId(lane)
     }
 
-    /// A span ends; nothing happens if it began before this trace.
+    /// Records the end of a span; ignored if it started before this trace.
     pub(super) fn end_span(&mut self, place: PlaceId, SpanId(lane): SpanId) {
         if self.spans.release(place, lane) {
             self.note(TraceEvent::SpanEnded { place, lane });
@@ -125,10 +124,10 @@ impl TraceWriter {
     /// Ends the trace: writes the rest, and the energy of the run.
     ///
     /// # Errors
-    /// The first thing that the sink has refused, at any time; or the thread has panicked before, which was raised.
+    /// The first error of the sink, at any time; or the thread had panicked before, which was propagated.
     ///
     /// # Panics
-    /// If the thread does.
+    /// If the thread panics.
     pub(crate) fn finish(mut self, energy: Option<Energy>) -> io::Result<()> {
         self.flush_chunk();
         self.order(WriterCommand::Finish(energy));
@@ -138,7 +137,7 @@ impl TraceWriter {
         end.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Goes on in another chunk.
+    /// Continues in another chunk.
     #[cold]
     #[inline(never)]
     fn next_chunk(&mut self, first: u64, second: Option<u64>) {
@@ -155,7 +154,7 @@ impl TraceWriter {
         }
     }
 
-    /// Waits if the thread is far behind.
+    /// Sends a command to the thread; waits if the thread is far behind.
     fn order(&mut self, order: WriterCommand) {
         let is_gone = self.thread.as_ref().is_some_and(|thread| thread.orders.send(order).is_err());
         if is_gone && let Some(Err(panic)) = self.thread.take().map(Thread::end) {
@@ -165,7 +164,7 @@ impl TraceWriter {
 }
 
 impl Thread {
-    /// Waits for its end, which comes when it has taken all orders.
+    /// Waits until the thread has taken all commands and ended.
     fn end(self) -> Result<io::Result<()>, Box<dyn Any + Send>> {
         drop(self.orders);
         self.handle.join()
@@ -173,10 +172,10 @@ impl Thread {
 }
 
 impl Drop for TraceWriter {
-    /// Hands over the events that the thread would have handed over by now; the rest is lost.
+    /// Passes on the recorded events and waits for the thread; the rest of the trace is lost.
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        // If it is gone it has panicked.
+        // If the thread is gone, it has panicked.
         let _ = thread.orders.send(WriterCommand::Read(mem::replace(&mut self.chunk, EventChunk::new())));
         match thread.end() {
             Err(panic) if !panicking() => resume_unwind(panic),
@@ -196,7 +195,7 @@ fn write(
             WriterCommand::Read(mut chunk) => {
                 trace.take_all(&chunk);
                 chunk.clear();
-                // If it is not wanted any more, or there are enough, it is dropped.
+                // The chunk is dropped if it is no longer needed.
                 let _ = read.try_send(chunk);
             }
             WriterCommand::Shift(answer) => trace.shift(&answer),

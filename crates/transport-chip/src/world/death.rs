@@ -1,18 +1,17 @@
-//! Places that leave or die, and how the others hear of it.
+//! Places that leave or die, and the notices that others get.
 //!
-//! What was written before arrives; a death is known to the others a while later, to all at the same time. What a
-//! program does about it is not known here. Invariant: each death is delivered at most once to each place, behind the
-//! last message of the dead one.
+//! Everything written before a death still arrives; all other places learn of the death later, at the same time.
+//! Invariant: each death is delivered at most once to each place, after the last message of the dead one.
 
 use super::state::{Event, WorldState};
 use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
-/// Time from the death of a place until the others know of it. No chip specifies it: it stands for a watchdog.
+/// Time from the death of a place until the others know of it. It stands for a watchdog; no chip specifies it.
 const NOTICE: Picoseconds = Picoseconds(100_000_000);
 
-/// A death on its way to one place that did not die.
+/// The notice of a death for one living place.
 pub(super) struct DeathNotice {
     pub(super) known: Picoseconds,
     pub(super) delivered: bool,
@@ -23,7 +22,7 @@ impl WorldState {
         self.statuses[place.index()].left || self.is_dead(here, place)
     }
 
-    /// Returns `true` if `here` knows that `place` is dead; a dead place takes all others for dead.
+    /// Returns `true` if `here` knows that `place` is dead; a dead place considers all others dead.
     #[inline]
     pub(crate) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
         let status = &self.statuses[here.index()];
@@ -41,7 +40,7 @@ impl WorldState {
         self.statuses[place.index()].alive
     }
 
-    /// `place` sends nothing more; its blocks under way still arrive.
+    /// Records that `place` sends nothing more; its blocks in flight still arrive.
     pub(crate) fn leave(&mut self, place: PlaceId) {
         if std::mem::replace(&mut self.statuses[place.index()].left, true) {
             return;
@@ -57,13 +56,13 @@ impl WorldState {
         }
     }
 
-    /// Takes `place` away. What it has written arrives; then the others are told, unless it had left.
+    /// Kills `place`. Everything it has written still arrives; then the others are notified, unless it had left.
     pub(crate) fn kill(&mut self, place: PlaceId) {
         let status = &mut self.statuses[place.index()];
         if !std::mem::replace(&mut status.alive, false) {
             return;
         }
-        // Credit may still come; nobody waits for it any more.
+        // Credit may still arrive, but nobody waits for it any more.
         status.parked = false;
         let left = status.left;
         self.turns.remove(place.0);
@@ -71,7 +70,7 @@ impl WorldState {
         let engaged: Vec<_> = everyone.filter(|other| self.is_blocked_in_send(*other)).collect();
         self.protocol.abort_place(place);
         if left {
-            // Nobody is told; but who is in a call on account of it looks again.
+            // No notice is sent, but places blocked in a call with it poll again.
             let now = self.cores.now(place);
             engaged.into_iter().for_each(|other| self.wake(other, now));
         } else {
@@ -79,7 +78,7 @@ impl WorldState {
         }
     }
 
-    /// Lets all others know, after a while, that `place` is dead.
+    /// Schedules the notice of the death of `place` for all others.
     fn announce_death(&mut self, place: PlaceId) {
         let known = self.cores.now(place) + NOTICE;
         for other in (0..self.statuses.len() as u32).map(PlaceId) {
@@ -90,7 +89,7 @@ impl WorldState {
         }
     }
 
-    /// A known death that was not delivered, and behind which no message of the dead place waits for one that takes it.
+    /// Returns a known, undelivered death of a place of which no message is left to take.
     #[cold]
     pub(super) fn take_death(&mut self, place: PlaceId) -> Option<PlaceId> {
         let now = self.cores.now(place);

@@ -1,9 +1,9 @@
-//! Interrupts that programs raise: what is on its way to each place, and who takes none.
+//! Interrupts raised by programs: those pending at each place, and masks.
 //!
-//! All targets of a request are called at about the same time; the system of each then asks for registers behind the
-//! one port of the controller, as in `cores::interrupt`. The interrupt waits there until its place takes it, which it
-//! does between two steps: a step that computes is one piece, so a place that is in one takes it when the step is over.
-//! Invariants: a place takes interrupts in the order of their arrival, none before it and none while it is masked.
+//! All targets of a request are called at about the same time; the system of each then accesses registers behind the
+//! controller's single port, as in `cores::interrupt`. The interrupt is pending until its place takes it between two
+//! steps; a computing step is indivisible. Invariants: a place takes interrupts in the order of their arrival, none
+//! before its arrival and none while masked.
 
 use super::state::{Event, WorldState};
 use super::{ChipWorld, WorldError};
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 /// The interrupts of one place.
 #[derive(Clone, Default)]
 pub(super) struct PendingInterrupts {
-    /// Interrupts under way: arrival and sender, in the order of arrival.
+    /// Arrival time and source of the interrupts, in the order of arrival.
     coming: VecDeque<(Picoseconds, PlaceId)>,
     /// `true` if the place takes interrupts.
     taken: bool,
@@ -68,7 +68,7 @@ impl WorldState {
     fn take_interrupt(&mut self, place: PlaceId) -> Option<PlaceId> {
         self.first_interrupt(place).filter(|arrival| *arrival <= self.cores.now(place))?;
         let (_, source) = self.interrupts_of(place).coming.pop_front()?;
-        // It reads the register that says who calls and writes the one that forgets it.
+        // The core reads the register with the source and writes the one that clears it.
         let registers = self.cores.controller_register(place) * 2;
         self.cores.spend(place, registers, TimeCategory::Handling);
         Some(source)
@@ -76,21 +76,21 @@ impl WorldState {
 }
 
 impl ChipWorld {
-    /// `source` interrupts these places, with one request for as many of them as the controller's mask has bits.
+    /// Interrupts `targets` from `source`; one request covers as many targets as the controller's mask has bits.
     ///
     /// # Errors
-    /// [`WorldError::NoInterrupts`], [`WorldError::Unknown`]: the chip has no controller, or its file does not say what
-    /// an interrupt takes.
+    /// [`WorldError::NoInterrupts`]: the chip has no interrupt controller. [`WorldError::Unknown`]: its file lacks the
+    /// costs of an interrupt.
     pub fn raise(&self, source: PlaceId, targets: &[PlaceId]) -> Result<(), WorldError> {
         self.shared.state.borrow_mut().raise(source, targets)
     }
 
-    /// Takes the first interrupt that has arrived at `place` and is not masked: who raised it.
+    /// Takes the first interrupt that has arrived at `place`, unless masked, and returns its source.
     pub fn take_interrupt(&self, place: PlaceId) -> Option<PlaceId> {
         self.shared.state.borrow_mut().take_interrupt(place)
     }
 
-    /// Sets whether `place` takes interrupts from now on; before it is said, none does. What arrives meanwhile waits.
+    /// Enables or masks interrupts at `place`; they are masked at first. Masked interrupts stay pending.
     ///
     /// # Errors
     /// As [`ChipWorld::raise`].

@@ -1,9 +1,9 @@
-//! Messages of a place in its turn: whether there is room for one, its sending, and what is taken in.
+//! Messages of a place in its turn: admission, sending and receiving.
 //!
-//! A place that is refused waits for credit from then on. How a message crosses the chip is the protocol's, and who is
-//! called with what arrives is the driver's. Invariants: what is sent was admitted in the same call of the endpoint, so
-//! there is room for it; a place takes only those messages that were there when it looked, and a death only after the
-//! last message of the dead place.
+//! A place whose send is refused waits for credit from then on. The protocol carries the messages, and the endpoint
+//! delivers them. Invariants: a sent message was admitted in the same call of the endpoint, so there is room for it; a
+//! place takes only messages that had arrived when it polled, and a death only after the last message of the dead
+//! place.
 
 use super::state::{Event, WorldState};
 use crate::protocol::inbox::{ChipBlock, Content, MessageContent, ReceivedMessage};
@@ -13,13 +13,13 @@ use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Inbound, PlaceId, SendError};
 
-/// Least length of a step, in looks, for messages to wait for its end. Waiting costs the place another look, which is
+/// Minimum length of a step, in polls, for messages to wait for its end. Waiting costs the place another poll, which is
 /// then at most a hundredth of the step.
 const HELD_LOOKS_MIN: u64 = 100;
 
 impl WorldState {
-    /// Checks that an empty message could be sent now; notes a refusal. Returns whether it may also have any other
-    /// length of up to `room` bytes.
+    /// Checks that an empty message could be sent now, and records a refusal. Returns `true` if any length up to `room`
+    /// bytes has room.
     pub(crate) fn admit(&mut self, out: &Outgoing, room: usize) -> Result<bool, SendError> {
         self.check_open(out)?;
         self.check_step(out.from)?;
@@ -29,7 +29,7 @@ impl WorldState {
         self.admit_length(out, 0).map(|()| false)
     }
 
-    /// Checks that an admitted message may be `len` bytes long; notes a refusal.
+    /// Checks that an admitted message may have `len` bytes, and records a refusal.
     pub(crate) fn admit_length(&mut self, out: &Outgoing, len: usize) -> Result<(), SendError> {
         if self.protocol.has_room(&mut self.cores, out, len) { Ok(()) } else { Err(self.refuse(out.from)) }
     }
@@ -55,8 +55,8 @@ impl WorldState {
         if self.is_closed(out.from, out.to) { Err(SendError::DeadPlace(out.to)) } else { Ok(()) }
     }
 
-    /// Refuses a message of `place` behind a long step whose end is not known for good. It goes in the place's next
-    /// turn, which begins at that end: sent now, it would be there before what it says was computed.
+    /// Refuses a message of `place` during a long step whose end may still move. It is sent in the place's next turn,
+    /// which starts at that end; sent now, it could arrive before its content was computed.
     #[inline]
     fn check_step(&mut self, place: PlaceId) -> Result<(), SendError> {
         let Some(left) = self.cores.open_step(place) else { return Ok(()) };
@@ -86,7 +86,7 @@ impl WorldState {
         self.drain_wakeups(out.from);
     }
 
-    /// Sends a message to several places; notes a refusal, also of a protocol that has no such messages.
+    /// Sends a message to several places, and records a refusal; a protocol without multicast refuses.
     pub(crate) fn multicast(&mut self, out: &OutgoingMulticast<'_>, content: &[u8]) -> Result<(), SendError> {
         self.admit_multicast(out)?;
         let mut slot = None;
@@ -123,16 +123,16 @@ impl WorldState {
     }
 }
 
-/// Message or event that a place takes in.
+/// A message or event that a place receives.
 pub(crate) enum Delivery {
     ReceivedMessage(ReceivedMessage),
     Died(PlaceId),
-    /// A part of something larger: look again.
+    /// A part of a larger message: poll again.
     Fragment,
 }
 
 impl WorldState {
-    /// Looks for messages; returns the time until which it saw.
+    /// Polls for messages; returns the time up to which it has seen arrivals.
     pub(crate) fn poll(&mut self, place: PlaceId) -> Picoseconds {
         let seen = self.cores.now(place);
         if self.is_blocked_in_send(place) {
@@ -145,7 +145,7 @@ impl WorldState {
         seen
     }
 
-    /// Takes one arrival that was there at `seen`.
+    /// Takes one message or death that had arrived at `seen`.
     pub(crate) fn take(&mut self, place: PlaceId, seen: Picoseconds, inbound: Inbound) -> Option<Delivery> {
         let status = &self.statuses[place.index()];
         if !status.alive {

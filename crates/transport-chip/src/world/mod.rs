@@ -1,9 +1,8 @@
-//! The modelled chip, as the driver of its places sees it.
+//! The modelled chip as seen by the driver of its places.
 //!
-//! A thin shell around the state: it borrows it for each call, knows what wakes a place from outside, and speaks of
-//! time in nanoseconds. [`WorldError`] says why a chip cannot carry a run. It runs no place and does not know what a
-//! message says. Invariants: between [`ChipWorld::next`] and [`ChipWorld::end_turn`] the driver runs the place that it
-//! was given and no other; a run that is recorded is the same run.
+//! A thin shell around the state: it borrows the state for each call, handles wakeups from outside, and converts time
+//! to nanoseconds. It runs no place and does not know the content of messages. Invariants: between [`ChipWorld::next`]
+//! and [`ChipWorld::end_turn`] the driver runs only the returned place; recording does not change a run.
 
 mod death;
 mod interrupts;
@@ -37,16 +36,16 @@ use std::{fmt, io};
 /// Outcome of a place's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnOutcome {
-    /// It wants another one.
+    /// The place wants another turn.
     Busy,
-    /// It waits for an arrival, for room where there was none, or for its own clock to reach `due`.
+    /// The place waits for an arrival, for room after a refusal, or until its clock reaches `due`.
     Idle {
         /// The next deadline of the place, by its own clock.
         due: Option<Duration>,
     },
 }
 
-/// Set by [`Unpark::unpark`], cleared when the place has its turn.
+/// Set by [`Unpark::unpark`], cleared by the place's next turn.
 pub(crate) struct UnparkFlag(pub(crate) AtomicBool);
 
 impl Unpark for UnparkFlag {
@@ -56,36 +55,35 @@ impl Unpark for UnparkFlag {
     }
 }
 
-/// State that the world and its endpoints share.
+/// State shared by the world and its endpoints.
 pub(crate) struct WorldShared {
     pub(crate) places: u32,
     pub(crate) unparked: Vec<Arc<UnparkFlag>>,
     pub(crate) state: RefCell<WorldState>,
 }
 
-/// A chip with places on its cores, in one thread; a cheap handle, clones are the same world.
+/// A chip with places on its cores, in one thread; a cheap handle whose clones refer to the same world.
 ///
-/// The driver asks [`ChipWorld::next`] whose turn it is, runs that place, and says with [`ChipWorld::end_turn`] what
-/// came of it.
+/// The driver runs the place that [`ChipWorld::next`] returns, and reports the outcome with [`ChipWorld::end_turn`].
 #[derive(Clone)]
 pub struct ChipWorld {
     shared: Rc<WorldShared>,
 }
 
 impl ChipWorld {
-    /// A chip with `places` places and the protocol that is its own; `seed` permutes what happens at one time.
+    /// Makes a chip with `places` places and its default protocol; `seed` permutes simultaneous events.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip cannot have that many.
+    /// [`WorldError`]: the chip cannot have that many places.
     pub fn new(places: u32, costs: Costs, seed: u64) -> Result<ChipWorld, WorldError> {
         let protocol = costs.default_protocol();
         ChipWorld::with_protocol(places, costs, protocol, seed)
     }
 
-    /// As [`ChipWorld::new`], with another protocol, and what else joins the places.
+    /// As [`ChipWorld::new`], with another protocol configuration.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip cannot have that many.
+    /// [`WorldError`]: the chip cannot have that many places with this configuration.
     pub fn with_protocol(
         places: u32,
         costs: Costs,
@@ -102,10 +100,10 @@ impl ChipWorld {
         )
     }
 
-    /// As [`ChipWorld::with_protocol`], with the places of a core map, each on its core.
+    /// As [`ChipWorld::with_protocol`], with the places on the cores of a core map.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip cannot join that many in this way.
+    /// [`WorldError`]: the chip cannot have that many places with this configuration.
     ///
     /// # Panics
     /// If the core map is of another chip.
@@ -115,7 +113,7 @@ impl ChipWorld {
         protocol_config: impl Into<ProtocolConfig>,
         seed: u64,
     ) -> Result<ChipWorld, WorldError> {
-        assert_eq!(core_map.chip_cores(), costs.cores(), "a seating of another chip");
+        assert_eq!(core_map.chip_cores(), costs.cores(), "a core map of another chip");
         let places = core_map.places();
         let layout = protocol_config.into().buffer_layout(places, &costs)?;
         let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
@@ -123,7 +121,7 @@ impl ChipWorld {
         Ok(ChipWorld { shared: Rc::new(WorldShared { places, unparked, state }) })
     }
 
-    /// Puts the run under a governor; to be said before anything runs.
+    /// Sets the governor of the run; call it before anything runs.
     ///
     /// # Errors
     /// [`GovernorError`]: the policy does not apply to this chip with that many places.
@@ -134,59 +132,59 @@ impl ChipWorld {
         Ok(())
     }
 
-    /// Puts the run under another governor while it runs, from the clock of `place` on. The voltages that it begins
-    /// with are changed one domain after the other; a cap holds when all of them are.
+    /// Changes the governor of the run from the clock of `place` on. Its initial voltages are set one domain after the
+    /// other; a cap holds once all of them are set.
     ///
     /// # Errors
-    /// [`ClockError`]: the policy is not for this run, or a change of a voltage is under way.
+    /// [`ClockError`]: the policy is impossible for this run, or a voltage is changing.
     pub fn change_governor(&self, place: PlaceId, policy: Policy) -> Result<(), ClockError> {
         self.shared.state.borrow_mut().change_governor(place, policy, None)
     }
 
-    /// Puts the supply of `place` alone under another governor, from the clock of `place` on. A cap is then one of the
-    /// cores of that supply.
+    /// Sets the governor of only the supply of `place`, from the clock of `place` on. A cap then applies to the cores
+    /// of that supply.
     ///
     /// # Errors
-    /// [`ClockError`]: a governor governs the whole chip; or as with [`ChipWorld::change_governor`].
+    /// [`ClockError`]: the whole chip has a governor; otherwise as [`ChipWorld::change_governor`].
     pub fn change_supply_governor(&self, place: PlaceId, policy: Policy) -> Result<(), ClockError> {
         let mut state = self.shared.state.borrow_mut();
         let supply = state.cores.supply(place) as usize;
         state.change_governor(place, policy, Some(supply))
     }
 
-    /// The policy that the supply of `place` is under: its own, or that of the chip.
+    /// Returns the policy for the supply of `place`: its own, or that of the chip.
     pub fn supply_policy(&self, place: PlaceId) -> Policy {
         self.shared.state.borrow().policy_of(place)
     }
 
-    /// The policy of the governor.
+    /// Returns the policy of the chip's governor.
     pub fn policy(&self) -> Policy {
         self.shared.state.borrow().policy
     }
 
-    /// Says what places do while they wait; before anything runs. They poll unless something else is said.
+    /// Sets what places do while they wait; call it before anything runs. By default they poll.
     pub fn rest(&self, rest: IdlePolicy) {
         self.shared.state.borrow_mut().cores.rest = rest;
     }
 
-    /// Leaves out what the chip draws, for a run of which only the time is wanted: on a chip of 100,000 cores that is
-    /// most of what a short one costs the host. Its report has no energy then. Before anything runs.
+    /// Disables the energy model for a run of which only the time is needed; its report has no energy then. On a chip
+    /// of 100,000 cores this saves most of the host time of a short run. Call it before anything runs.
     pub fn disable_energy(&self) {
         self.shared.state.borrow_mut().cores.disable_energy();
     }
 
-    /// The endpoint of `place`; take one for each place.
+    /// Returns the endpoint of `place`; take one for each place.
     pub fn endpoint(&self, place: PlaceId) -> ChipEndpoint {
         assert!(place.0 < self.shared.places, "{place} does not exist");
         ChipEndpoint::new(place, Rc::clone(&self.shared))
     }
 
-    /// Returns the place whose turn it is: of those that have something to do, the one with the least clock. `None` if
-    /// nothing will ever happen again.
+    /// Returns the place that has the next turn: the one with the least clock among those with something to do. `None`
+    /// if nothing will ever happen again.
     pub fn next(&self) -> Option<PlaceId> {
         let place = self.shared.state.borrow_mut().next_turn()?;
         let unparked = &self.shared.unparked[place.index()].0;
-        // Relaxed is enough to ask: what is not seen yet stays for the next turn.
+        // Relaxed is enough here: a flag that is not seen yet is left for the next turn.
         if unparked.load(Ordering::Relaxed) {
             // PAIR chip.unparked: observe
             unparked.swap(false, Ordering::Acquire);
@@ -206,24 +204,23 @@ impl ChipWorld {
         }
     }
 
-    /// Gives a place that waits a turn, at its first look from now on: for what a driver has put before it.
+    /// Gives a waiting place a turn at its next poll, for work that the driver has queued for it.
     pub fn wake(&self, place: PlaceId) {
         let mut state = self.shared.state.borrow_mut();
         let present = state.cores.present();
         state.wake(place, present);
     }
 
-    /// The time at the core of `place`, cut to nanoseconds.
+    /// Returns the time at the core of `place`, rounded down to nanoseconds.
     pub fn now(&self, place: PlaceId) -> Duration {
         Duration::from_nanos(self.shared.state.borrow().cores.now(place).0 / 1_000)
     }
 
-    /// `place` asks that all cores which share its supply run by another divider of their clock, at the lowest voltage
-    /// that carries it. Nothing comes of it unless `place` is the first of them, because only one may ask, nor under a
-    /// governor that keeps a cap.
+    /// Sets the clock divider of all cores that share the supply of `place`, with the lowest voltage that supports it.
+    /// Returns `None`, without effect, unless `place` is the first of the supply, or if a governor enforces a cap.
     ///
-    /// To slow down, dividers change at once and the voltage falls when the controller is done; to speed up, the
-    /// voltage rises first. The place waits until the controller takes the request, not until it is done.
+    /// To slow down, dividers change at once and the voltage later; to speed up, the voltage rises first. The place
+    /// waits until the controller has accepted the request, not until the change is complete.
     ///
     /// # Errors
     /// [`ClockError`]: nothing has changed.
@@ -231,8 +228,8 @@ impl ChipWorld {
         self.shared.state.borrow_mut().change_clocks(place, divider, true)
     }
 
-    /// `place` asks for the lowest voltage of its supply that is not below `voltage`; clocks stay. As with
-    /// [`ChipWorld::shift_supply`], nothing comes of it unless `place` is the first of them, nor under a cap.
+    /// Sets the supply of `place` to its lowest voltage that is not below `voltage`; clocks are unchanged. Returns
+    /// `None`, without effect, in the cases of [`ChipWorld::shift_supply`].
     ///
     /// # Errors
     /// [`ClockError`]: nothing has changed.
@@ -244,13 +241,13 @@ impl ChipWorld {
         self.shared.state.borrow_mut().set_supply_voltage(place, voltage)
     }
 
-    /// The number of the supply of the core of `place`.
+    /// Returns the number of the supply of the core of `place`.
     pub fn supply(&self, place: PlaceId) -> u32 {
         self.shared.state.borrow().cores.supply(place)
     }
 
-    /// `place` asks for another divider of the clock of its own tile, at once and at the present voltage. Nothing comes
-    /// of it under a governor that keeps a cap.
+    /// Sets the clock divider of the tile of `place`, at once and at the present voltage. Returns `None`, without
+    /// effect, if a governor enforces a cap.
     ///
     /// # Errors
     /// [`ClockError`]: nothing has changed.
@@ -258,18 +255,17 @@ impl ChipWorld {
         self.shared.state.borrow_mut().change_clocks(place, divider, false)
     }
 
-    /// Lets `place` wait, and do nothing else, until no change of its supply is under way.
+    /// Blocks `place` until no change of its supply is in progress.
     pub fn await_supply(&self, place: PlaceId) {
         self.shared.state.borrow_mut().cores.await_supply(place);
     }
 
-    /// Halts the core of `place` for `time`: it draws what a sleeping core draws and takes in no messages.
+    /// Halts the core of `place` for `time`: it draws the power of a sleeping core and handles no messages.
     pub fn halt(&self, place: PlaceId, time: Picoseconds) {
         self.shared.state.borrow_mut().cores.spend(place, time, TimeCategory::Sleeping);
     }
 
-    /// Lets `place` compute for a number of cycles of its core that were measured, not stated. The measuring
-    /// is the driver's: here is no clock of the host.
+    /// Charges `place` with a number of core cycles that the driver has measured.
     pub fn charge(&self, place: PlaceId, cycles: u64) {
         self.shared.state.borrow_mut().cores.compute(place, cycles, TimeCategory::Measured);
     }
@@ -279,13 +275,14 @@ impl ChipWorld {
         self.shared.state.borrow().cores.divider(place)
     }
 
-    /// The rate of the core of `place` now, and the voltage of its supply, if the chip says any.
+    /// Returns the present clock rate of the core of `place`, and the voltage of its supply, if the chip file has
+    /// voltages.
     pub fn operating_point(&self, place: PlaceId) -> (Rate, Option<Microvolts>) {
         self.shared.state.borrow().cores.operating_point(place)
     }
 
-    /// Takes `place` away now: what it has written still arrives, then the others are told. A place that has said
-    /// [`leave`](isles_transport::Endpoint::leave) ends without news.
+    /// Kills `place` now: everything it has written still arrives, then the others are notified. The death of a place
+    /// that has called [`leave`](isles_transport::Endpoint::leave) is not reported.
     pub fn kill(&self, place: PlaceId) {
         self.shared.state.borrow_mut().kill(place);
     }
@@ -295,23 +292,23 @@ impl ChipWorld {
         self.shared.state.borrow().is_alive(place)
     }
 
-    /// Blocks sent and not dropped yet, wherever they are.
+    /// Returns the number of blocks that were sent and not dropped yet.
     pub fn live_blocks(&self) -> usize {
         self.shared.state.borrow().live_blocks.get()
     }
 
-    /// The time before which nothing will happen any more, cut to nanoseconds.
+    /// Returns the time before which nothing will happen any more, rounded down to nanoseconds.
     pub fn present(&self) -> Duration {
         Duration::from_nanos(self.shared.state.borrow().cores.present().0 / 1_000)
     }
 
-    /// A reading of the energy at the start of the run; `None` if nothing is known of the chip's power.
+    /// Returns an energy reading at the start of the run; `None` if the chip has no power model.
     pub fn energy_reading(&self) -> Option<EnergyReading> {
         self.shared.state.borrow().cores.energy_reading()
     }
 
-    /// Moves `reading` on to the present; of a run that is over to the latest clock of a place, where it has the energy
-    /// of the report.
+    /// Advances `reading` to the present; if the run is over, to the latest clock of a place, where it equals the
+    /// energy of the report.
     pub fn read_energy(&self, reading: &mut EnergyReading, is_over: bool) {
         self.shared.state.borrow().cores.read_energy(reading, is_over);
     }
@@ -322,18 +319,18 @@ impl ChipWorld {
     }
 }
 
-/// The last time that a place can be woken for: an hour before the end of a core's clock, so that the looks, copies and
-/// changes of clocks which follow a wake-up do not run past it.
+/// The last time at which a place can be woken: an hour before the end of a core's clock, so that the operations after
+/// a wakeup do not overflow it.
 const DUE_MAX: Picoseconds = Picoseconds(u64::MAX - 3_600 * PICOSECONDS_PER_SECOND);
 
-/// The first picosecond at which a clock that is cut to nanoseconds shows `time`; none if that is beyond [`DUE_MAX`],
-/// which is never.
+/// Returns the first picosecond at which a clock rounded down to nanoseconds shows `time`; `None` if that is beyond
+/// [`DUE_MAX`], which counts as never.
 fn picoseconds(time: Duration) -> Option<Picoseconds> {
     let due = time.as_nanos().checked_mul(1_000).and_then(|due| u64::try_from(due).ok());
     due.map(Picoseconds).filter(|due| *due <= DUE_MAX)
 }
 
-/// Error of a world: its places cannot run on the chip.
+/// Reason why places cannot run on a chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorldError {
     /// The chip has fewer cores.
@@ -341,35 +338,35 @@ pub enum WorldError {
         /// Number of cores.
         cores: u32,
     },
-    /// The message buffers cannot be divided among that many places.
+    /// The message buffers are too small for that many places.
     Buffer {
         /// Lines of the buffer of one core.
         lines: u32,
-        /// Lines that would be needed.
+        /// Lines that are needed.
         needed: u32,
     },
-    /// The protocol keeps something for each pair of places, whether they talk or not.
+    /// The protocol keeps state for each pair of places.
     Places {
-        /// The most places.
+        /// Maximum number of places.
         most: u32,
     },
-    /// The protocol is one of message buffers, and the cores have none.
+    /// The protocol needs message buffers, and the cores have none.
     NoBuffers,
-    /// The protocol is one of packets, and the hardware carries none.
+    /// The protocol needs hardware packets, and the chip has none.
     NoPackets,
-    /// An asynchronous broadcast is asked for, and the protocol has none.
+    /// The protocol does not support asynchronous broadcasts.
     NoRelays,
-    /// The same on a chip without an interrupt controller.
+    /// The chip has no interrupt controller.
     NoInterrupts,
-    /// The chip's file does not say what the protocol needs to know.
+    /// The chip file lacks an entry that the protocol needs.
     Unknown {
-        /// The key of its presets.
+        /// The key of the entry in a preset.
         key: &'static str,
     },
 }
 
 impl WorldError {
-    /// The first of these keys whose value is not known, as an error.
+    /// Returns an error for the first of these keys without a value.
     pub(crate) fn of_missing(keys: &[(&'static str, bool)]) -> Result<(), WorldError> {
         let missing = keys.iter().find(|(_, is_known)| !is_known);
         missing.map_or(Ok(()), |(key, _)| Err(WorldError::Unknown { key }))
@@ -399,8 +396,8 @@ impl fmt::Display for WorldError {
 impl std::error::Error for WorldError {}
 
 impl ChipWorld {
-    /// Takes memory of zeros that all cores share, behind the memory controller of `place`; for the rest of the run.
-    /// None if the chip's file does not say what memory costs, or has other lines than those of 32 bytes.
+    /// Allocates zeroed shared memory behind the memory controller of `place`, for the rest of the run. Returns `None`
+    /// if the chip file has no memory costs, or its lines are not 32 bytes long.
     pub fn take_shared(&self, place: PlaceId, kind: CachePolicy, bytes: u64) -> Option<MemoryRegion> {
         let state = &mut *self.shared.state.borrow_mut();
         if state.shared.is_none() {
@@ -410,9 +407,8 @@ impl ChipWorld {
         Some(state.shared.as_mut()?.take(core, kind, bytes))
     }
 
-    /// Takes memory of zeros in the message buffer of the core of `place`, as lines that are written through. None if
-    /// the chip's file does not say what memory costs, or the lines kept for this ([`Costs::with_window_lines`]) are
-    /// taken.
+    /// Allocates zeroed memory in the message buffer of the core of `place`, with write-through lines. Returns `None`
+    /// if the chip file has no memory costs, or the lines reserved for this ([`Costs::with_window_lines`]) are used up.
     pub fn take_buffer(&self, place: PlaceId, bytes: u64) -> Option<MemoryRegion> {
         let state = &mut *self.shared.state.borrow_mut();
         if state.shared.is_none() {
@@ -422,17 +418,17 @@ impl ChipWorld {
         state.shared.as_mut()?.take_buffer(place, lines, bytes)
     }
 
-    /// Gives memory of [`ChipWorld::take_buffer`] back.
+    /// Frees memory of [`ChipWorld::take_buffer`].
     pub fn give_back_buffer(&self, region: &MemoryRegion) {
         self.reach_shared(|shared, _| shared.give_back(region));
     }
 
-    /// Returns `true` if the region lies in memory that has been taken, in the message buffer of the core of `place` or
-    /// behind its controller.
+    /// Returns `true` if the region is in allocated memory, in the message buffer of the core of `place` or behind its
+    /// controller.
     pub fn is_taken_by(&self, place: PlaceId, region: &MemoryRegion) -> bool {
         let state = self.shared.state.borrow();
         let core = state.cores.core_map().core(place);
-        state.shared.as_ref().is_some_and(|shared| shared.is_taken_by((place, core), region))
+        state.shared.as_ref().is_some_and(|shared| shared.is_taken_by(place, core, region))
     }
 
     /// Returns the number of the tile of the core of `place`.
@@ -440,83 +436,81 @@ impl ChipWorld {
         self.shared.state.borrow().cores.tile(place).0
     }
 
-    /// Returns the number of controllers of shared memory; zero if the chip's file does not state its cost.
+    /// Returns the number of controllers of shared memory; 0 if the chip file has no memory costs.
     pub fn memory_controllers(&self) -> u32 {
         let state = self.shared.state.borrow();
         state.cores.memory().map_or(0, |memory| memory.controllers.len() as u32)
     }
 
-    /// `place` reads from `offset` on: what it sees, which may be old.
+    /// Reads the bytes from `offset` on as `place` sees them, which may be stale.
     ///
     /// # Panics
     /// If that is not within the region.
     pub fn read_shared(&self, place: PlaceId, region: &MemoryRegion, offset: u64, into: &mut [u8]) {
-        self.reach_shared(|shared, cores| shared.read((cores, place), region, offset, into));
+        self.reach_shared(|shared, cores| shared.read(cores, place, region, offset, into));
     }
 
-    /// `place` writes from `offset` on.
+    /// Writes bytes from `offset` on as `place`.
     ///
     /// # Panics
     /// If that is not within the region.
     pub fn write_shared(&self, place: PlaceId, region: &MemoryRegion, offset: u64, from: &[u8]) {
-        self.reach_shared(|shared, cores| shared.write((cores, place), region, offset, from));
+        self.reach_shared(|shared, cores| shared.write(cores, place, region, offset, from));
     }
 
-    /// The core of `place` forgets what its first cache has of memory that is written through.
+    /// Invalidates the write-through lines in the first-level cache of the core of `place`.
     pub fn invalidate_shared(&self, place: PlaceId) {
-        self.reach_shared(|shared, cores| shared.invalidate((cores, place)));
+        self.reach_shared(|shared, cores| shared.invalidate(cores, place));
     }
 
-    /// The write buffer of the core of `place` lets its line go, to memory behind the controller of the region.
+    /// Drains the write buffer of the core of `place` to memory behind the controller of the region.
     pub fn drain_shared(&self, place: PlaceId, region: &MemoryRegion) {
-        self.reach_shared(|shared, cores| shared.drain((cores, place), region));
+        self.reach_shared(|shared, cores| shared.drain(cores, place, region));
     }
 
-    /// The core of `place` writes back what its caches have of the regions, and forgets it; in one go, which takes no
-    /// longer than to flush all that its caches hold.
+    /// Writes back and invalidates the lines of the regions in the caches of the core of `place`, in one operation,
+    /// which takes no longer than flushing the whole caches.
     pub fn flush_shared(&self, place: PlaceId, regions: &[MemoryRegion]) {
-        self.reach_shared(|shared, cores| shared.flush((cores, place), regions));
+        self.reach_shared(|shared, cores| shared.flush(cores, place, regions));
     }
 
     fn reach_shared(&self, access: impl FnOnce(&mut SharedMemoryState, &mut Cores)) {
         let state = &mut *self.shared.state.borrow_mut();
-        let shared = state.shared.as_mut().expect("who has a stretch has taken it");
+        let shared = state.shared.as_mut().expect("a region was allocated before");
         access(shared, &mut state.cores);
     }
 }
 
 impl ChipWorld {
-    /// Records from now on who sends how much to whom. The run stays what it was, and takes longer on the host.
+    /// Records the traffic between places from now on. It does not change the run, but takes host time.
     pub fn record(&self) {
         let state = &mut self.shared.state.borrow_mut();
         let recorder = state.cores.recorder.get_or_insert_default();
         recorder.traffic.get_or_insert_with(|| Traffic::new(self.shared.places as usize));
     }
 
-    /// Records from now on what each core does when, as a Perfetto trace for `sink`, which a thread of its own writes
-    /// beside the run; `run` says in words of which run.
+    /// Records the activity of each core from now on as a Perfetto trace, which a thread of its own writes to `sink`;
+    /// `run` is a description of the run.
     ///
     /// [`ChipWorld::end_trace`] returns the first error of the sink.
     ///
     /// # Errors
-    /// A thread cannot be had; then nothing has changed.
+    /// The thread cannot be started; nothing has changed then.
     ///
     /// # Panics
-    /// If there are more than 65,536 places; and what the sink panics with is raised here again, in the run or at its
-    /// end.
+    /// If there are more than 65,536 places. A panic of the sink is propagated, during the run or at its end.
     pub fn trace(&self, run: &str, sink: Box<dyn Write + Send>) -> io::Result<()> {
         let cores = &mut self.shared.state.borrow_mut().cores;
         let (initial_state, gears) = cores.initial_state();
-        let trace_writer =
-            TraceWriter::new(Trace::new(cores.topology(), (&initial_state, gears), run, sink))?;
+        let trace_writer = TraceWriter::new(Trace::new(cores.topology(), &initial_state, gears, run, sink))?;
         cores.recorder.get_or_insert_default().trace_writer = Some(trace_writer);
         Ok(())
     }
 
-    /// Ends the trace, if there is one, and writes what is left of it.
+    /// Ends the trace, if there is one, and writes the rest of it.
     ///
     /// # Errors
-    /// The first error of its sink; what came after that is lost.
+    /// The first error of the sink; everything after it is lost.
     pub fn end_trace(&self) -> io::Result<()> {
         let mut state = self.shared.state.borrow_mut();
         let trace_writer = state.cores.recorder.as_mut().and_then(|all| all.trace_writer.take());

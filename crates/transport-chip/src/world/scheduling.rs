@@ -1,8 +1,8 @@
-//! Turns: who is next, what a place comes to at the end of its turn, and when a waiting one has its next.
+//! Scheduling of turns: the next place, the end of a turn, and the wakeup of waiting places.
 //!
-//! It asks the protocol when something comes and knows nothing of messages. A place that is in a call of the
-//! protocol, or that has left and still has blocks under way, has turns that the driver never sees.
-//! Invariant: a waiting place has at most one turn, and none after the first look that finds something.
+//! It asks the protocol for arrival times and knows nothing of messages. A place that is blocked in a call of the
+//! protocol, or has left with blocks in flight, has turns that the driver never sees. Invariant: a waiting place has at
+//! most one scheduled turn, no later than its first poll that finds something.
 
 use super::state::{Event, WorldState};
 use crate::demand::Demand;
@@ -18,9 +18,9 @@ impl WorldState {
         self.turns.set(place.0, key);
     }
 
-    /// Begins the next turn: the place that has it, or none if nothing will ever happen again.
+    /// Starts the next turn and returns its place; `None` if nothing will ever happen again.
     ///
-    /// A place that has left and still has blocks under way gets its turns here, and nobody sees them.
+    /// Turns of places that have left with blocks in flight are handled here, unseen by the driver.
     pub(crate) fn next_turn(&mut self) -> Option<PlaceId> {
         loop {
             self.end_turn();
@@ -56,8 +56,8 @@ impl WorldState {
         }
     }
 
-    /// Returns `true` if the last step of `place` ends after `time`, because others have come to its memory controller:
-    /// then its turn is moved to that end.
+    /// Returns `true` if the last step of `place` now ends after `time`, because others have used its memory
+    /// controller; its turn is then moved to that end.
     fn is_held_up(&mut self, place: PlaceId, time: Picoseconds) -> bool {
         let before = self.cores.now(place);
         self.cores.catch_up(place);
@@ -70,8 +70,8 @@ impl WorldState {
         held_up
     }
 
-    /// Returns `true` if `place` stays in its current call; then it keeps waiting. If it leaves the call, it computes
-    /// what was postponed.
+    /// Returns `true` if `place` is still blocked in its current call. When it leaves the call, it performs the
+    /// postponed work.
     fn stays(&mut self, place: PlaceId) -> bool {
         if self.is_blocked_in_send(place) {
             self.make_progress(place);
@@ -87,7 +87,7 @@ impl WorldState {
         false
     }
 
-    /// Lets `place` work for its program; once it is in a call, when that is over.
+    /// Performs `work` at `place`; postponed while it is blocked in a call.
     pub(crate) fn work(&mut self, place: PlaceId, work: &Work, line: &'static Location<'static>) {
         self.undeclared.note(place, work, line);
         let demand = self.cores.demand(work);
@@ -99,7 +99,7 @@ impl WorldState {
         }
     }
 
-    /// Lets `place` wait for a file that its program has read or written.
+    /// Makes `place` wait for a file access of its program.
     pub(crate) fn access_file(&mut self, place: PlaceId, access: &FileAccess) {
         self.settle(place);
         self.cores.access_file(place, access);
@@ -116,14 +116,14 @@ impl WorldState {
         }
     }
 
-    /// Takes the turn under way out of the queue, unless its place has another one by now.
+    /// Removes the current turn from the queue, unless its place has been rescheduled.
     fn end_turn(&mut self) {
         if let Some(place) = self.under_way.take() {
             self.turns.remove(place.0);
         }
     }
 
-    /// Ends a turn of a place that waits, at the latest until `due`.
+    /// Ends a turn of a place that waits, until `due` at the latest.
     pub(crate) fn park(&mut self, place: PlaceId, due: Option<Picoseconds>) {
         if self.statuses[place.index()].held && !self.is_blocked_in_send(place) {
             return self.go_on(place);
@@ -139,7 +139,7 @@ impl WorldState {
         }
     }
 
-    /// Returns the time of the first event that ends a wait of `place`, as far as known, at the latest `due`.
+    /// Returns the time of the first known event that ends a wait of `place`, at the latest `due`.
     fn first_news(&self, place: PlaceId, due: Option<Picoseconds>) -> Option<Picoseconds> {
         let status = &self.statuses[place.index()];
         let deaths = status.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);
@@ -150,17 +150,17 @@ impl WorldState {
         [first, inbox, credit].into_iter().flatten().min()
     }
 
-    /// Returns `true` if there is something for `place` now.
+    /// Returns `true` if something has arrived for `place`.
     pub(crate) fn has_news(&self, place: PlaceId) -> bool {
         self.first_news(place, None).is_some_and(|time| time <= self.cores.now(place))
     }
 
-    /// Returns `true` if something of `place` is only partly written.
+    /// Returns `true` if `place` has unfinished sends.
     pub(crate) fn is_sending(&self, place: PlaceId) -> bool {
         self.protocol.has_pending_blocks(place) || self.is_blocked_in_send(place)
     }
 
-    /// Returns `true` if `place` is in a call of the protocol.
+    /// Returns `true` if `place` is blocked in a send of the protocol.
     #[inline]
     pub(super) fn is_blocked_in_send(&self, place: PlaceId) -> bool {
         self.has_blocking_sends
@@ -173,7 +173,7 @@ impl WorldState {
             || self.is_blocked_in_send(place)
     }
 
-    /// Something that a waiting place waits for comes at `time`: its turn is its first poll from then on.
+    /// Schedules a waiting place at its first poll from `time` on, when something arrives for it.
     pub(super) fn wake(&mut self, place: PlaceId, time: Picoseconds) {
         if !self.statuses[place.index()].parked {
             return;
@@ -182,12 +182,12 @@ impl WorldState {
         let mut now = self.cores.now(place);
         let mut look = self.look(place);
         if let Some(shift) = self.cores.shift_until(place, time) {
-            // It is to come, so the clock of the place stays behind it; its polls begin anew there.
+            // The change is in the future, so the clock of the place stays before it; polls restart at the change.
             let before = self.cores.assume_gear(place, shift.gear);
             (now, look) = (shift.time.max(now), self.look(place));
             self.cores.assume_gear(place, before);
         }
-        // An interrupt that has come already calls nobody again.
+        // An interrupt that has already arrived does not wake a place again.
         let is_interrupt_driven = self.cores.is_interrupt_driven && time > now;
         let turn = if is_interrupt_driven { time } else { self.cores.rest.first_look(now, time, look) };
         if self.turns.key_of(place.0).is_none_or(|before| turn < before.time()) {
@@ -195,7 +195,7 @@ impl WorldState {
         }
     }
 
-    /// Returns the time of a waiting place's look.
+    /// Returns the duration of a waiting place's poll.
     fn look(&self, place: PlaceId) -> Picoseconds {
         self.protocol.poll_period(&self.cores, place, self.waits_for_credit(place))
     }

@@ -1,15 +1,14 @@
-//! What the world knows of its places: who is next, who waits for what, who is gone.
+//! The world's state of its places: their turns, what they wait for, and their ends.
 //!
-//! A plain state machine behind the world and its endpoints. The queue holds at most one turn of each place: of a busy
-//! one at its own clock, of a waiting one at its first poll after something has come. Here are also changes of clocks,
-//! in the order of turns, as places ask for them and the governor orders them; the list of [`Wakeups`] that an
-//! operation of the protocol leaves; and the memory of short messages, which saves the host an allocation each.
+//! A state machine behind the world and its endpoints. The queue holds at most one turn of each place: a busy one at
+//! its own clock, a waiting one at its first poll after an arrival. This file also has clock changes requested by
+//! places and the governor, in the order of turns; the list of [`Wakeups`] that operations of the protocol produce; and
+//! a pool of buffers for short messages, which saves allocations.
 //!
-//! Who has the next turn is decided in `scheduling`; what a place does in it is in `messages`, the end of places in
-//! `death`. It does not know how a message crosses the chip: that is the protocol's. Invariants: a turn is never before
-//! the present, so nothing that a turn does can have been missed by an earlier one; the list of wakeups is empty
-//! between two calls of the world; the governor has been asked for every interval that had ended when the turn under
-//! way began.
+//! `scheduling` chooses the next turn, `messages` has the operations of a turn, and `death` the end of places. The
+//! protocol carries the messages. Invariants: a turn is never before the present, so no earlier turn can have missed
+//! its effects; the list of wakeups is empty between two calls of the world; the governor has been asked for every
+//! interval that ended before the current turn.
 
 use super::death::DeathNotice;
 use super::interrupts::PendingInterrupts;
@@ -32,7 +31,7 @@ use isles_transport::{AlignedBytes, PlaceId};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Event, for the digest.
+/// Kind of an event in the digest.
 #[derive(Clone, Copy)]
 pub(super) enum Event {
     Turn = 1,
@@ -43,8 +42,8 @@ pub(super) enum Event {
     Interrupt,
 }
 
-/// Lets the digest know what a governor wants at a time.
-fn record_order(digest: &mut Digest, tie_break: TieBreak, (time, order): (Picoseconds, Order)) {
+/// Adds an order of a governor to the digest.
+fn record_order(digest: &mut Digest, tie_break: TieBreak, time: Picoseconds, order: Order) {
     let (domain, gear) = match order {
         Order::Shift { domain, gear } => (domain << 1 | 1, gear),
         Order::Divide { domain, gear } => (domain << 1, gear),
@@ -53,25 +52,25 @@ fn record_order(digest: &mut Digest, tie_break: TieBreak, (time, order): (Picose
     digest.record(key, Event::Clocks as u32, u64::from(gear.0));
 }
 
-/// One place as the world sees it.
+/// The world's state of one place.
 pub(super) struct PlaceStatus {
     pub(super) alive: bool,
     pub(super) left: bool,
-    /// `true` if the place waits, so that an arrival may move its turn.
+    /// `true` if the place waits, so that an arrival may reschedule it.
     pub(super) parked: bool,
     /// `true` if a send of its last turn found no room.
     pub(super) refused: bool,
-    /// `true` if a send of its last turn was refused because a step before it goes on.
+    /// `true` if a send of its last turn was refused because an earlier step continues.
     pub(super) held: bool,
-    /// Work to do after the place's current call.
+    /// Work to do after the current call of the protocol.
     pub(super) postponed: Demand,
-    /// Events of this place so far.
+    /// Number of events of this place.
     sequence: u32,
     pub(super) notices: OrderedMap<PlaceId, DeathNotice>,
 }
 
 impl PlaceStatus {
-    /// Of a place before its first turn.
+    /// Makes the status of a place before its first turn.
     fn new() -> PlaceStatus {
         PlaceStatus {
             alive: true,
@@ -90,33 +89,33 @@ impl PlaceStatus {
 pub(crate) struct WorldState {
     pub(crate) cores: Cores,
     pub(crate) protocol: Box<dyn ProtocolModel>,
-    /// `true` if sends of `protocol` block; read often.
+    /// `true` if sends of `protocol` block; cached because it is read often.
     pub(super) has_blocking_sends: bool,
     pub(crate) live_blocks: Rc<Cell<usize>>,
     pub(super) statuses: Vec<PlaceStatus>,
     /// The next turn of each place that has one.
     pub(super) turns: Queue,
-    /// Place whose turn it is. It stays in `turns` until its next turn is known, so it moves once instead of twice.
+    /// Place of the current turn. It stays in `turns` until its next turn is known, so it is moved only once.
     pub(super) under_way: Option<PlaceId>,
     tie_break: TieBreak,
     pub(super) digest: Digest,
-    /// Empty between two calls; kept for its memory.
+    /// Empty between two calls; kept to reuse its memory.
     pub(super) wakeups: Wakeups,
-    /// Memory of short messages that were taken in, for others.
+    /// Pool of buffers of received short messages.
     spare: Vec<Content>,
     pub(super) messages: u64,
     pub(super) bytes: u64,
     /// Policy of the governor, as requested.
     pub(crate) policy: Policy,
-    /// Policies of single voltage domains that differ from it.
+    /// Policies of single voltage domains.
     own_policies: OrderedMap<usize, Policy>,
-    /// That of all domains, or those of single ones.
+    /// The governor of all domains, or those of single ones.
     governing: Vec<GovernorState>,
-    /// Memory that all cores share; nothing before it is asked for.
+    /// Shared memory of all cores; `None` until it is first used.
     pub(crate) shared: Option<SharedMemoryState>,
-    /// Streams of which nobody knows what they are a part of.
+    /// Detects streams without a declared region.
     pub(super) undeclared: UndeclaredRegionDetector,
-    /// By place; nothing before a program takes or raises one.
+    /// Pending interrupts by place; empty until a program takes or raises one.
     pub(super) interrupts: Vec<PendingInterrupts>,
 }
 
@@ -160,7 +159,7 @@ impl WorldState {
         self.tie_break.key(time, class, place.0, status.sequence)
     }
 
-    /// Tells the recorder that `place` does something with a name.
+    /// Tells the recorder that `place` starts an action.
     pub(super) fn begin_action(&mut self, place: PlaceId) {
         if let Some(recorder) = &mut self.cores.recorder {
             recorder.begin(place);
@@ -192,14 +191,14 @@ impl WorldState {
 }
 
 impl WorldState {
-    /// Puts the run under a governor, before anything runs.
+    /// Sets the governor before anything runs.
     pub(crate) fn set_governor(&mut self, policy: Policy, governor: Governor, gears: &[GearId]) {
         self.policy = policy;
         self.cores.begin(gears);
         self.governing = GovernorState::new(governor, self.statuses.len()).into_iter().collect();
     }
 
-    /// Puts the run, or `only` one voltage domain, under another governor, from the clock of `place` on.
+    /// Changes the governor of the run, or of `only` one voltage domain, from the clock of `place` on.
     pub(crate) fn change_governor(
         &mut self,
         place: PlaceId,
@@ -229,12 +228,12 @@ impl WorldState {
         for (domain, gear) in gears.into_iter().enumerate().filter(|(domain, _)| is_meant(*domain)) {
             let order = Order::Shift { domain, gear };
             self.cores.apply_order(now, order);
-            record_order(&mut self.digest, self.tie_break, (now, order));
+            record_order(&mut self.digest, self.tie_break, now, order);
         }
         Ok(())
     }
 
-    /// The policy that the supply of a place is under.
+    /// Returns the policy for the supply of a place.
     pub(crate) fn policy_of(&self, place: PlaceId) -> Policy {
         self.own_policies.get(self.domain_of(place)).copied().unwrap_or(self.policy)
     }
@@ -243,13 +242,13 @@ impl WorldState {
         self.cores.supply(place) as usize
     }
 
-    /// Asks governors for all intervals until `present`, in the order of time.
+    /// Asks the governors for all intervals until `present`, in the order of time.
     pub(super) fn govern(&mut self, present: Picoseconds) {
         loop {
             let due = self.governing.iter_mut().filter(|governing| governing.due() <= present);
             let Some(next) = due.min_by_key(|governing| governing.due()) else { return };
             let (digest, tie_break) = (&mut self.digest, self.tie_break);
-            next.ask(&mut self.cores, |time, order| record_order(digest, tie_break, (time, order)));
+            next.ask(&mut self.cores, |time, order| record_order(digest, tie_break, time, order));
         }
     }
 
@@ -259,7 +258,7 @@ impl WorldState {
         self.governing.iter().any(|governing| governing.owns_clocks(domain))
     }
 
-    /// `place` asks for another voltage of its supply.
+    /// Sets the voltage of the supply of `place`.
     pub(crate) fn set_supply_voltage(
         &mut self,
         place: PlaceId,
@@ -275,7 +274,7 @@ impl WorldState {
         Ok(changed)
     }
 
-    /// `place` asks for another rate: of its supply or of its tile.
+    /// Sets the clock divider of the supply or of the tile of `place`.
     pub(crate) fn change_clocks(
         &mut self,
         place: PlaceId,
@@ -298,7 +297,7 @@ impl WorldState {
 }
 
 impl WorldState {
-    /// Wakes those for whom an attempt of `place` to send has made something arrive.
+    /// Wakes the places at which a send attempt of `place` has caused arrivals.
     #[inline]
     pub(crate) fn drain_wakeups(&mut self, place: PlaceId) {
         if self.has_blocking_sends
@@ -314,13 +313,13 @@ impl WorldState {
         self.wake_targets();
     }
 
-    /// Ends a batch of arrivals.
+    /// Returns credits after a batch of arrivals.
     pub(crate) fn return_credits(&mut self, place: PlaceId) {
         self.protocol.return_credits(&mut self.cores, place, &mut self.wakeups);
         self.wake_credited();
     }
 
-    /// Ends a turn of a place for the protocol; also what comes before it computes.
+    /// Ends a turn of a place for the protocol; also called before it computes.
     pub(crate) fn settle(&mut self, place: PlaceId) {
         if !self.is_alive(place) {
             return;
@@ -345,7 +344,7 @@ impl WorldState {
         self.wakeups.clear();
     }
 
-    /// Wakes those who wait for the credit that they get.
+    /// Wakes the places that wait for the returned credit.
     #[inline]
     fn wake_credited(&mut self) {
         for index in 0..self.wakeups.len() {
@@ -358,19 +357,19 @@ impl WorldState {
     }
 }
 
-/// Bytes of a message whose memory is kept for others, and how many such are kept at most.
+/// Size of a pooled buffer in bytes, and maximum number of pooled buffers.
 const SPARE_BYTES: usize = 256;
 const SPARES_MAX: usize = 1_024;
 
 impl WorldState {
-    /// Memory for a message of up to `room` bytes.
+    /// Returns a buffer for a message of up to `room` bytes.
     #[inline]
     pub(crate) fn take_buffer(&mut self, room: usize) -> Content {
         let spare = self.spare.pop().and_then(|mut spare| spare.renew(room).then_some(spare));
         spare.unwrap_or_else(|| Box::new(AlignedBytes::new(room.max(SPARE_BYTES))))
     }
 
-    /// Takes back what `take_buffer` gave.
+    /// Returns a buffer of `take_buffer` to the pool.
     #[inline]
     pub(crate) fn return_buffer(&mut self, content: Content) {
         if self.spare.len() < SPARES_MAX {

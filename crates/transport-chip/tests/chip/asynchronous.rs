@@ -1,4 +1,4 @@
-//! Asynchronous broadcasts: cores pass on what comes by interrupts, whatever their places are doing.
+//! Asynchronous broadcasts: cores forward messages in interrupts, whatever their places are doing.
 
 use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
@@ -12,13 +12,13 @@ use std::time::Duration;
 const IDLE: TurnOutcome = TurnOutcome::Idle { due: None };
 const ROOT: PlaceId = PlaceId(0);
 
-/// Cycles for which a place computes that does not look; a hundred times what a broadcast takes.
+/// Cycles for which a place computes without polling: a hundred times the duration of a broadcast.
 const LONG: u64 = 3_000_000;
 
 /// The same at 533 MHz.
 const COMPUTED: Duration = Duration::from_nanos(LONG * 1_876 / 1_000);
 
-/// Messages of one sender and class that may lie unread at a place, and some more than that.
+/// Maximum number of unread messages of one sender and class at a place, and a number above it.
 const UNREAD_MAX: u32 = 16;
 const MORE: u32 = UNREAD_MAX + 8;
 
@@ -40,8 +40,8 @@ fn broadcast(endpoint: &ChipEndpoint) -> Result<(), SendError> {
     endpoint.send_to_all(&others, Class::Data, HandlerId(1), &[7; 512])
 }
 
-/// The root sends once while the second place computes; how long each of the others had to wait for it, and how long
-/// the second place was at it in all.
+/// Sends one broadcast while the second place computes. Returns the time after which each of the others received it,
+/// and the total handling time of the second place.
 fn beside_one_that_computes(relays: Option<u32>) -> (Vec<Duration>, Picoseconds) {
     let (world, endpoints) = world(8, relays);
     let (mut found, mut has_begun) = (vec![Duration::ZERO; 8], [false; 8]);
@@ -63,7 +63,7 @@ fn beside_one_that_computes(relays: Option<u32>) -> (Vec<Duration>, Picoseconds)
 
 #[test]
 fn a_core_passes_on_while_its_place_computes_and_the_place_loses_that_time() {
-    // With one child each all that is not the root's goes through the second place.
+    // With one child per place, the second place forwards everything.
     let (found, handling) = beside_one_that_computes(Some(1));
     assert!(found[2..].iter().all(|found| *found < COMPUTED / 10), "{found:?}");
     assert!(found[1] > COMPUTED, "the place itself looks when it has computed");
@@ -134,9 +134,9 @@ fn its_lines_are_taken_from_those_of_other_messages() {
     assert_eq!((longest(None), longest(Some(7))), (576, 288));
 }
 
-/// The first place sends as many as may be to the second, which reads them after `delay` cycles; meanwhile it has
-/// computed for 2,000,000, and then wants to send one more to the second and one to the third. How many it could send
-/// to each.
+/// The first place sends the maximum number of messages to the second, which reads them after `delay` cycles. Meanwhile
+/// the first place computes for 2,000,000 cycles; then it sends one more to the second and one to the third. Returns
+/// the number sent to each.
 fn two_wants(delay: u64) -> [u32; 2] {
     let (world, endpoints) = world(3, Some(2));
     let send = |to| {
@@ -167,7 +167,7 @@ fn two_wants(delay: u64) -> [u32; 2] {
 
 #[test]
 fn who_was_refused_and_could_then_send_to_another_is_woken_when_there_is_room() {
-    // Among these the acknowledgement is written before the sender looks again and arrives after that.
+    // With some of these delays the acknowledgement is written before the sender polls again, and arrives after that.
     let lost: Vec<_> = (1_950_000..2_050_000)
         .step_by(2_000)
         .filter(|delay| two_wants(*delay) != [UNREAD_MAX + 1, 1])

@@ -1,5 +1,4 @@
-//! Places that stand in their sends with `rcce` and `rcce-x10`: nobody waits for ever, and what they are there for
-//! goes on.
+//! Blocked sends with `rcce` and `rcce-x10`: no place waits forever, and other messages still arrive.
 
 use isles_chip::Chip;
 use isles_transport::{
@@ -64,7 +63,7 @@ fn who_waits_to_meet_a_place_that_computes_receives_what_others_send_to_it() {
         turns[place.index()] += 1;
         match (place, turn) {
             (B, 0) => compute(here, 2_000),
-            // One meets B, which does not look; the other waits for its register.
+            // One is in a rendezvous with B, which does not poll; the other waits for B's register.
             (A | C, 0) => {
                 compute(here, u64::from(10 - place.0));
             }
@@ -143,13 +142,13 @@ fn a_place_that_computes_whenever_it_has_answered_answers_all_who_have_asked_by_
             }
             world.end_turn(place, turn);
         }
-        // It computes before anybody has asked, with the first answer, and with all the others.
+        // It computes before the first request, with the first answer, and with all others.
         assert!(computed <= 4, "{protocol}: {computed}");
         assert_eq!(answers, ASKERS as usize, "{protocol}");
     }
 }
 
-/// A sends a block to B and leaves; it is taken away when C, which has computed so long, has sent to B.
+/// A sends a block to B and leaves; it is killed when C, which computes for `micros`, has sent to B.
 fn taken_away_in_its_last_send(protocol: Protocol, micros: u64) -> usize {
     let (world, endpoints) = scc(protocol, 3, 0);
     let (mut turns, mut got) = ([0; 3], 0);
@@ -212,7 +211,7 @@ fn who_sends_to_one_that_is_dead_and_not_known_to_be_sends_to_the_next_one_at_on
     }
 }
 
-/// Numbers that look as if they were chosen at random; the same ones for the same seed.
+/// Generator of pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -222,7 +221,7 @@ impl Dice {
     }
 }
 
-/// Messages that one place of the crowd has to send, and has received.
+/// Messages that a place has to send, and has received.
 struct Member {
     dice: Dice,
     left: u32,
@@ -239,7 +238,7 @@ impl Member {
         Member { dice: Dice(seed), left: 20, sent: none.clone(), got: none, has_left: false }
     }
 
-    /// Takes in what has come; each message has the number behind that of the last one of its sender and class.
+    /// Receives the arrivals; checks that the messages of each sender and class have consecutive numbers.
     fn take(&mut self, here: &ChipEndpoint, inbound: Inbound) -> usize {
         here.progress(inbound, &mut |arrival| {
             let Arrival::Message(Message { source, class, body, .. }) = arrival else { return };
@@ -253,7 +252,7 @@ impl Member {
         })
     }
 
-    /// Tries to send one thing or another to somebody; whether it could.
+    /// Tries to send a random message to a random place; returns `true` on success.
     fn send(&mut self, here: &ChipEndpoint) -> bool {
         let (places, own) = (self.sent.len() as u64, u64::from(here.here().0));
         let to = PlaceId(((own + 1 + self.dice.below(places - 1)) % places) as u32);
@@ -292,8 +291,8 @@ impl Member {
     }
 }
 
-/// Places that send to each other at random, until nothing happens any more. The one in `dies` is killed or leaves
-/// when it has sent half of what it has.
+/// Runs places that send to each other at random, until no event is left. The place `dies` is killed or leaves when it
+/// has sent half of its messages.
 fn crowd(protocol: Protocol, places: u32, seed: u64, dies: Option<PlaceId>, leaves: bool) -> Vec<Member> {
     let (world, endpoints) = scc(protocol, places, seed);
     let mut members: Vec<_> =

@@ -1,4 +1,4 @@
-//! Few places of the protocol `doorbell`: what lies in the line of flags, and what goes in halves
+//! The protocol `doorbell` with few places: messages in the line of flags, and messages in halves
 //! (`docs/chip/protocols/doorbell.md`).
 
 use isles_chip::Chip;
@@ -21,7 +21,8 @@ fn send(from: &ChipEndpoint, to: PlaceId, class: Class, len: usize) {
     from.send(to, class, HandlerId(1), len, &mut |_| Some(len)).unwrap();
 }
 
-/// Lines that the first of `places` places writes for each of these messages to the second one, before it is answered.
+/// Returns the lines that the first of `places` places writes for each of these messages to the second one, before an
+/// answer.
 fn lines_written(places: u32, messages: &[(Class, usize)]) -> Vec<u64> {
     let (world, endpoints) = scc(places, 0);
     assert_eq!(world.next(), Some(A));
@@ -37,12 +38,12 @@ fn lines_written(places: u32, messages: &[(Class, usize)]) -> Vec<u64> {
 #[test]
 fn a_header_lies_in_the_flag_and_a_short_message_with_it() {
     let data = |places, len| lines_written(places, &[(Class::Data, len)])[0];
-    // The line of flags; and beside it what has no room there.
+    // The line of flags, and further lines for bytes that do not fit there.
     assert_eq!([0, 24, 25, 32, 33].map(|len| data(2, len)), [1, 1, 2, 2, 3]);
     assert_eq!([8, 9, 32].map(|len| data(3, len)), [1, 2, 2]);
     assert_eq!([2, 3, 32].map(|len| data(4, len)), [1, 2, 2]);
     assert_eq!([0, 1, 32].map(|len| data(5, len)), [1, 2, 2]);
-    // Of more places each has a byte or two: the header is in the ring.
+    // With more places, each has only a byte or two, so the header is in the ring.
     assert_eq!([0, 24, 25].map(|len| data(6, len)), [2, 2, 3]);
 }
 
@@ -77,16 +78,17 @@ fn a_long_message_goes_in_halves() {
     // A flag for each half; the header is in the cell.
     assert_eq!(lines_written(2, &[(Class::Data, 1_024)]), [32 + 2]);
     assert_eq!(lines_written(2, &[(Class::Data, 992)]), [31 + 1]);
-    // In slots of its own buffer: a line in the ring for each half.
+    // In slots of the sender's buffer, with a line in the ring for each half.
     assert_eq!(lines_written(6, &[(Class::Data, 1_024)]), [32 + 2 * 2]);
-    // Of a third one there is one slot left: it goes as it is.
+    // Only one slot is left for a third message, which is not split.
     assert_eq!(
         lines_written(6, &[(Class::Data, 700), (Class::Data, 1_024), (Class::Data, 1_024)]),
         [24, 36, 34]
     );
 }
 
-/// All places send to each other at random; every message says what it is, and all of a pair and class come in order.
+/// Lets all places send to each other at random; checks that every message is intact, and that the messages of each
+/// pair and class arrive in order.
 fn traffic(places: u32, seed: u64) -> Report {
     let (world, endpoints) = scc(places, seed);
     let lane = |from: PlaceId, to: PlaceId, class: Class| {

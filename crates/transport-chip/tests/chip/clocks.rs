@@ -1,5 +1,5 @@
 //! Rates and voltages that change while places run: times to the picosecond, energies to the attojoule, the rules of
-//! the one controller.
+//! the voltage controller.
 
 use crate::sink::Sink;
 use isles_chip::Chip;
@@ -16,10 +16,10 @@ use std::time::Duration;
 const A: PlaceId = PlaceId(0);
 const B: PlaceId = PlaceId(1);
 
-/// A change of a voltage of the SCC at 533/800/800.
+/// Picoseconds of a voltage change of the SCC at 533/800/800.
 const TRANSITION: u64 = 16_500_000_000;
 
-/// The length of a cycle with a divider of the SCC.
+/// Returns the length of a cycle with a divider of the SCC, in picoseconds.
 const fn period(divider: u64) -> u64 {
     625 * divider
 }
@@ -34,7 +34,7 @@ fn place(places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
     (world, endpoints)
 }
 
-/// The clock of the first place, exactly.
+/// Returns the clock of the first place in picoseconds.
 fn now(world: &ChipWorld) -> u64 {
     world.report().time.0
 }
@@ -59,7 +59,7 @@ fn slowing_down_takes_effect_with_the_next_cycle_and_speeding_up_when_the_voltag
     assert_eq!(now(&world), asked + TRANSITION);
 
     world.shift_supply(A, 2).unwrap().unwrap();
-    // It goes on at the old rate until the voltage is there: the cycle under way ends as it began.
+    // The core keeps its old rate until the voltage is reached; the current cycle keeps its length.
     let (start, cycles) = (now(&world), 10_000_000);
     endpoints[0].work(&Work::new().cycles(cycles), Location::caller());
     let slow = TRANSITION.div_ceil(period(8));
@@ -81,18 +81,18 @@ fn a_core_draws_by_the_rate_and_voltage_of_each_stretch() {
     let volts = |divider| chip.voltage_table("manyman").unwrap().voltage(rate(divider)).unwrap();
     let point = |divider: u32, supply: u32| OperatingPoint { rate: rate(divider), voltage: volts(supply) };
     let first = 2_000 * period(3);
-    let cut = TRANSITION.div_ceil(period(8)) * period(8); // the cycle under way ends at the higher voltage
+    let cut = TRANSITION.div_ceil(period(8)) * period(8); // the current cycle ends at the higher voltage
     let rest = 20_000_000 * period(8) - cut;
     let energy_over = |point, time| power.core(Load::Compute, point).over(Picoseconds(time));
     let expected =
         energy_over(point(3, 3), first) + energy_over(point(8, 3), cut) + energy_over(point(8, 8), rest);
     assert_eq!(own.core(0), expected);
-    // The other core of the tile has no place, and makes the same changes halted, at their very moments.
+    // The other core of the tile has no place; it is halted and changes at exactly the same times.
     let halted = |point, time| power.core(Load::Sleep, point).over(Picoseconds(time));
     let rest = energy.span.0 - first - TRANSITION;
     let expected = halted(point(3, 3), first) + halted(point(8, 3), TRANSITION) + halted(point(8, 8), rest);
     assert_eq!(own.core(1), expected);
-    // A core of another domain does nothing of that.
+    // A core of another domain does not change.
     assert_eq!(own.core(47), halted(point(3, 3), energy.span.0));
     let windows: Attojoules = energy.profile.windows().flat_map(|(_, _, sums)| sums.to_vec()).sum();
     assert_eq!(windows, own.total());
@@ -154,8 +154,8 @@ fn a_core_that_has_run_ahead_changes_when_it_is_done() {
     assert_eq!(world.report().ledgers[1].total().0, ahead + 10 * period(16));
 }
 
-/// One message from the first to the second place after a pause, when both have the divider; returns how long the
-/// second one took from its arrival to the end of its receiving, and all time that it polled.
+/// Sends a message from the first to the second place after a pause, when both have the divider. Returns the difference
+/// of their final times, in picoseconds, and the digest of the run.
 fn receipt(divider: u32) -> (u64, String) {
     let (world, endpoints) = place(2);
     let mut sent = false;
@@ -211,7 +211,7 @@ fn a_place_that_waits_begins_its_polls_anew_when_its_rate_changes() {
     }
     assert!(0 < parked && parked < changed, "it waits when its rate changes");
     let waited = world.report().ledgers[1].time(TimeCategory::Waiting).0;
-    // A poll of one line and 60 cycles, at a quarter of the rate.
+    // A poll, of one line and 60 cycles, at a quarter of the rate.
     let poll = 4 * (105_000 + 60 * period(3));
     assert_eq!((parked + waited - changed) % poll, 0, "{parked} {waited} {changed}");
 }
@@ -255,13 +255,12 @@ fn a_trace_counts_rates_and_voltages_and_shows_what_the_controller_does() {
     assert_eq!(spans[0].1.name.as_deref(), Some("voltage change"));
 }
 
-/// Twelve places of two voltage domains on three: those of the first domain work, the others wait for a message that
-/// comes at the end. Under a governor.
+/// Runs twelve places under a governor. Place A works, and the others wait for a message that arrives at the end.
 fn uneven(policy: Policy) -> (ChipWorld, Report) {
     uneven_after(policy, 0)
 }
 
-/// The same, after the last place has worked a number of times, too.
+/// As [`uneven`], but the last place first works `early` times, too.
 fn uneven_after(policy: Policy, mut early: u32) -> (ChipWorld, Report) {
     let (world, endpoints) = place(12);
     world.govern(policy).unwrap();
@@ -277,7 +276,7 @@ fn uneven_after(policy: Policy, mut early: u32) -> (ChipWorld, Report) {
         } else if place == PlaceId(11) && early > 0 {
             endpoint.work(&Work::new().cycles(1_000_000), Location::caller());
             early -= 1;
-            // After the last time it does not even look for messages, so its clock stays where its work has ended.
+            // After the last time it does not even poll, so its clock stays at the end of its work.
             if early > 0 { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } }
         } else {
             if place == A && !printed {
@@ -336,7 +335,7 @@ fn a_place_may_change_its_clocks_under_a_governor_that_keeps_no_cap() {
 #[test]
 fn what_is_drawn_before_a_change_lies_in_the_windows_before_it() {
     let energy = uneven(Policy::Capped("27W".parse().unwrap())).1.energy.unwrap();
-    // The third domain waits at its first rate, then at the slowest: its power only falls.
+    // The third domain waits at its first rate, then at the slowest, so its power only falls.
     let powers: Vec<u64> =
         energy.profile.windows().map(|(_, length, sums)| sums[2].mean_over(length).0).collect();
     assert!(5 * powers[0] > 6 * powers[powers.len() - 2], "{powers:?}");
@@ -438,7 +437,7 @@ fn a_cap_is_put_on_a_run_under_way_and_taken_off() {
     world.change_governor(A, cap("27W")).unwrap();
     assert_eq!(world.policy(), cap("27W"));
     assert_eq!(world.shift_supply(A, 2), Ok(None), "clocks are the governor's");
-    // Until the voltages of all six domains are there, one after the other.
+    // Until all six domains have reached their voltages, one after the other.
     work(600);
     let (before, start) = joule_and_time();
     work(600);
@@ -463,7 +462,7 @@ fn a_governor_of_one_supply_leaves_the_others_as_they_are() {
     let other = (0..12).map(PlaceId).find(|other| world.supply(*other) != world.supply(A)).unwrap();
     let rates = || [A, other].map(|place| world.divider(place).unwrap());
     work(120);
-    // What eight cores with all clocks at their slowest may draw is more; the whole chip draws 20 W besides.
+    // Eight cores with all clocks at their slowest may draw more; the rest of the chip adds 20 W.
     let refused = world.change_supply_governor(A, cap("500mW")).unwrap_err().to_string();
     assert!(refused.starts_with("the governor does not suit this run; allowed: at least "), "{refused}");
     let before = rates();
@@ -478,7 +477,7 @@ fn a_governor_of_one_supply_leaves_the_others_as_they_are() {
     world.change_supply_governor(A, Policy::OnDemand).unwrap();
     work(600);
     assert!(rates()[0] < now[0], "a busy supply is fast without the cap");
-    // One of the whole chip takes its place, and a supply has none of its own under it.
+    // A governor of the whole chip replaces it, and excludes governors of single supplies.
     world.await_supply(A);
     world.await_supply(other);
     world.change_governor(A, cap("60W")).unwrap();

@@ -1,7 +1,7 @@
-//! Places on a modelled chip keep the promises of every transport.
+//! Conformance of places on a modelled chip to the contract of transports.
 //!
-//! The fixture is a driver like the façade's: a place that waits gets no turn before something comes for it, so a lost
-//! wake-up ends the run early and fails.
+//! The fixture is a driver like the façade's: a waiting place gets no turn until something arrives for it, so a lost
+//! wake-up ends the run early and fails the test.
 
 use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
@@ -11,8 +11,8 @@ use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Ledger, Protocol, ProtocolConfig, TurnOutcome, WorldError,
 };
 
-/// All promises with a protocol of message buffers: as the chip has them, with another order of what happens at one
-/// time, and with as few lines as will do.
+/// All guarantees for a protocol of message buffers: with the chip's buffers, with another order of simultaneous
+/// events, and with the smallest sufficient buffers.
 macro_rules! with_buffers {
     (
         $($protocol:ident $keeps:ident $($more:ident)?: $whole:ident, $other_order:ident, $least_buffer:ident;)*
@@ -57,7 +57,7 @@ isles_transport::conformance!(
     keeps deaths
 );
 
-/// Those whose messages to several places go by interrupts.
+/// The protocol with asynchronous broadcasts, whose messages to several places use interrupts.
 const ASYNCHRONOUS: ProtocolConfig = ProtocolConfig { protocol: Protocol::Doorbell, relays: Some(2) };
 
 isles_transport::conformance!(
@@ -82,10 +82,10 @@ fn costs(protocol: Protocol) -> Costs {
     Costs::of(&chip).expect("it has message buffers, or carries packets")
 }
 
-/// No promise takes longer on the chip: the slowest protocol, `sockets`, needs 1.9 s for one of them.
+/// Time limit of a test on the chip; the slowest one, with `sockets`, takes 1.9 s.
 const LONGEST: Picoseconds = Picoseconds(4_000_000_000_000);
 
-/// Runs promises on a chip whose cores have buffers of `lines` lines, or the fewest that suffice.
+/// Runs the tests on a chip whose cores have buffers of `buffer_lines` lines, or of the fewest that suffice.
 struct OnChip {
     wiring: ProtocolConfig,
     buffer_lines: u32,

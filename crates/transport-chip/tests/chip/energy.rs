@@ -1,4 +1,4 @@
-//! What a run draws: exact sums of its ledgers, the powers of published models, and nothing where nobody has published.
+//! Energies of runs: exact sums of the ledgers, the powers of published models, and no figures without a model.
 
 use isles_chip::Chip;
 use isles_chip::energy::Load;
@@ -22,13 +22,13 @@ fn place(chip: &Chip, places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
     (world, endpoints)
 }
 
-/// Each place works a number of cycles, a number of times; then the run ends.
+/// Lets each place work `cycles` cycles `times` times.
 fn work(chip: &Chip, places: u32, cycles: u64, times: u32) -> Report {
     let (world, endpoints) = place(chip, places);
     drive(&world, &endpoints, (cycles, times))
 }
 
-/// The same of places that are there.
+/// As [`work`], for existing places.
 fn drive(world: &ChipWorld, endpoints: &[ChipEndpoint], (cycles, times): (u64, u32)) -> Report {
     let mut left = vec![times; endpoints.len()];
     while let Some(place) = world.next() {
@@ -94,7 +94,7 @@ fn a_faster_mesh_draws_more_at_rest() {
     assert_eq!(model(&energy, "manyman").constant, constant.over(energy.span));
 }
 
-/// A run with messages, so that all spendings occur.
+/// Runs places that exchange messages, so that all categories of time occur.
 fn talk(chip: &Chip) -> Report {
     let (world, endpoints) = place(chip, PLACES);
     let mut left = [40; PLACES as usize];
@@ -148,7 +148,7 @@ const WATTS: [(f64, &[TimeCategory]); 4] = [
     (0.315533, &[TimeCategory::Sleeping]),
 ];
 
-/// The SCC with factors of its first model of which no two are equal, which no published model has.
+/// Returns the SCC with a different factor for each load in its first model, as in no published model.
 fn distinct() -> Chip {
     let text = include_str!("../../../../chips/scc.toml");
     let start = text.find("[power.manyman.load]").unwrap();
@@ -157,8 +157,8 @@ fn distinct() -> Chip {
     Chip::parse("scc.toml", &format!("{}{load}{}", &text[..start], &text[end..])).unwrap()
 }
 
-/// The second place naps until a message of the first comes, takes it, computes and reads memory, and is the last to
-/// end.
+/// Runs two places: the second one naps until a message of the first arrives, receives it, computes and reads memory,
+/// and ends last.
 fn all_that_is_spent(chip: &Chip) -> Report {
     let (world, endpoints) = place(chip, 2);
     world.rest(IdlePolicy::Nap(Picoseconds(100_000_000)));
@@ -321,8 +321,8 @@ fn what_is_told_by_category_is_what_places_have_drawn() {
     assert!((printed / drawn - 1.0).abs() < 1e-3, "{printed} of {drawn} J in {text}");
 }
 
-/// The second place waits ten milliseconds for a message of the first, and all others for nothing. Gives when it was
-/// taken in, too.
+/// Runs four places: the second one waits ten milliseconds for a message of the first; the others are idle. Also
+/// returns the time of the receipt.
 fn wait(rest: IdlePolicy) -> (Report, Picoseconds) {
     let (world, endpoints) = place(&scc(), 4);
     world.rest(rest);
@@ -365,7 +365,7 @@ fn a_place_that_naps_draws_less_and_learns_later_by_a_nap_at_most() {
     let point =
         chip.voltage_table(name).unwrap().operating_point(chip.default_preset().clocks().core).unwrap();
     let power = |load| chip.power_model(name).unwrap().core(load, point).watts();
-    // One of the eight computes, three nap, four are halted: never more, but for the looks.
+    // Of the eight cores, one computes, three nap and four are halted; polls add a little.
     assert!(busiest < power(Load::Compute) + 7.0 * power(Load::Sleep) + 0.1, "{busiest}");
 }
 
@@ -376,7 +376,7 @@ fn strip(places: u32, is_memory: bool) -> Work {
     if is_memory { work.streamed(40 * cells) } else { work }
 }
 
-/// Remaining actions of a ring's place in a step, and the number of the step.
+/// Remaining actions of a place of the ring in a step, and the number of the step.
 #[derive(Clone, Copy, Default)]
 struct Member {
     passes: u32,
@@ -385,8 +385,8 @@ struct Member {
     taken: u32,
 }
 
-/// A run of a ring of places with a divider; each makes eight passes, a turn for each, sends its border, 15,360 bytes
-/// in messages, to the next place, and goes on when it has that of the one before.
+/// Runs a ring of places with a divider. Each makes eight passes, one per turn, sends its border of 15,360 bytes to the
+/// next place, and continues when it has received that of the previous place.
 fn ring(places: u32, divider: u32, pass: Work) -> Report {
     const STEPS: u32 = 2;
     const PASSES: u32 = 8;
@@ -419,7 +419,7 @@ fn ring(places: u32, divider: u32, pass: Work) -> Report {
     world.report()
 }
 
-/// Seconds, joules and watts by the first model of power.
+/// Returns seconds, joules and watts by the first power model.
 fn came(report: &Report) -> (f64, f64, f64) {
     let energy = report.energy.as_ref().unwrap();
     let own = &energy.models[0];
@@ -437,7 +437,7 @@ fn v21_all_cores_at_half_the_rate_are_about_as_fast_as_half_the_cores_at_full_ra
     assert!(wide.1 < narrow.1 && wide.2 < 0.8 * narrow.2, "{wide:?} {narrow:?}");
 }
 
-/// Seconds in which the places walk through 384 MiB together, a mebibyte at a time, with a divider.
+/// Returns the seconds in which the places together read 384 MiB, a mebibyte at a time, with a divider.
 fn walk(places: u32, divider: u32) -> f64 {
     let (world, endpoints) = place(&scc(), places);
     world.govern(Policy::FixedAt(divider)).unwrap();
@@ -460,7 +460,7 @@ fn half_the_cores_have_half_the_controllers_because_the_first_cores_are_taken() 
     assert!((0.45..0.55).contains(&ratio), "{ratio}");
 }
 
-/// The divider with the least energy on all cores, and the energies of all.
+/// Returns the divider with the least energy on all cores, and the energies of all dividers.
 fn thriftiest(is_memory: bool) -> (u32, Vec<f64>) {
     let joules: Vec<f64> = (2..=16).map(|divider| came(&ring(48, divider, strip(48, is_memory))).1).collect();
     let least = joules.iter().copied().reduce(f64::min).unwrap();
@@ -469,7 +469,7 @@ fn thriftiest(is_memory: bool) -> (u32, Vec<f64>) {
 
 #[test]
 fn v22_the_rate_of_least_energy_lies_between_the_ends_and_is_lower_where_memory_is_the_limit() {
-    // What Gschwandtner et al. measured, and where ManyMan saw the most operations for a joule: 320 to 400 MHz.
+    // As Gschwandtner et al. measured; ManyMan found the most operations per joule at 320 to 400 MHz.
     let (computing, joules) = thriftiest(false);
     assert!((4..=5).contains(&computing), "divider {computing} of {joules:?}");
     let (streaming, joules) = thriftiest(true);

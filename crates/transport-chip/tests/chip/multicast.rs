@@ -1,4 +1,4 @@
-//! Messages to several places at once: written once, fetched by each, in order with all others, whoever dies.
+//! Messages to several places: written once, fetched by each, and in order with all other messages, despite deaths.
 
 use isles_chip::Chip;
 use isles_transport::random::Random;
@@ -35,7 +35,7 @@ fn run(world: &ChipWorld, mut step: impl FnMut(PlaceId) -> TurnOutcome) -> Repor
     world.report()
 }
 
-/// The first place sends 512 bytes to three others, at once or one by one.
+/// Sends 512 bytes from the first place to three others, at once or one by one.
 fn to_three(places: u32, at_once: bool) -> Report {
     let (world, endpoints) = scc(places, 256, 0);
     let (mut begun, others) = (false, [1, 2, 3].map(PlaceId));
@@ -65,7 +65,7 @@ fn to_three(places: u32, at_once: bool) -> Report {
 
 #[test]
 fn the_lines_of_a_multicast_are_written_once_and_its_sender_is_free_sooner() {
-    // Of four places each has room for it in its ring: then what tells where it lies is a line more.
+    // With four places, each ring has room for the message, so the pointer to its slot is an additional line.
     for (places, pointers) in [(10, 0), (4, 3)] {
         let [at_once, one_by_one] = [true, false].map(|at_once| to_three(places, at_once));
         assert_eq!((at_once.messages, at_once.bytes), (3, 3 * 512));
@@ -138,12 +138,12 @@ struct MessageLog {
     received: BTreeMap<Lane, u32>,
 }
 
-/// A place that sends to one and to several at random, with the number of each message on its lane in front.
+/// A place that sends to one or several places at random; each message begins with its number on its lane.
 struct RandomSender {
     endpoint: ChipEndpoint,
     random: Random,
     left: u32,
-    /// Next message, if it could not be sent yet: receivers, class, length.
+    /// Next message, if it was refused: receivers, class, length.
     next: Option<(Vec<PlaceId>, Class, usize)>,
 }
 
@@ -155,7 +155,7 @@ impl RandomSender {
         to.retain(|place| *place != here && self.random.below(2) == 0);
         let offered = self.endpoint.bytes(class);
         if offered.is_empty() {
-            to.truncate(1); // What is longer than a ring is longer than a slot, too.
+            to.truncate(1); // A message longer than a ring is longer than a slot, too.
         }
         let long = offered.start + self.random.below(offered.len().max(1) as u64) as usize;
         let is_short = to.len() < 2 && (offered.is_empty() || self.random.below(2) == 0);
@@ -164,7 +164,7 @@ impl RandomSender {
         (to, class, if is_block { 1_000 + 3 * long } else { len })
     }
 
-    /// Tries to send to all of `to`; notes what was sent.
+    /// Tries to send to all of `to`, and logs the messages sent.
     fn send(&self, to: &[PlaceId], class: Class, len: usize, log: &mut MessageLog) -> Result<(), SendError> {
         let lane = |to: PlaceId| (self.endpoint.here(), to, class as usize);
         let number = |log: &MessageLog, to: PlaceId| *log.sent.get(&lane(to)).unwrap_or(&0);
@@ -228,7 +228,7 @@ impl RandomSender {
     }
 }
 
-/// A run of `places` places, of which one is taken away and another leaves on the way.
+/// Runs `places` places, of which one is killed and another one leaves during the run.
 fn play(places: u32, buffer_lines: u32, relays: Option<u32>, seed: u64) {
     const MESSAGES: u32 = 60;
     let wiring = ProtocolConfig { protocol: Protocol::Doorbell, relays };
@@ -268,7 +268,7 @@ fn play(places: u32, buffer_lines: u32, relays: Option<u32>, seed: u64) {
     }
     for (lane, sent) in log.sent.iter().filter(|((_, to, _), _)| takes(*to)) {
         let received = *log.received.get(lane).unwrap_or(&0);
-        // A block may be under way from one who goes, and ends where it is.
+        // A block of a place that dies or leaves may be cut off in flight.
         let is_cut = !takes(lane.0) && received + 1 == *sent;
         assert!(received == *sent || is_cut, "{lane:?} of seed {seed}: {received} of {sent}");
     }

@@ -1,4 +1,4 @@
-//! Places on cores that were chosen for them: distances, energies, clocks, memory and exports go by the core.
+//! Places on chosen cores: distances, energies, clocks, memory and exports depend on the core.
 
 use crate::sink::Sink;
 use isles_chip::Chip;
@@ -23,7 +23,7 @@ fn scc() -> Chip {
     Chip::find("scc").unwrap()
 }
 
-/// `places` places on cores of the SCC, by a protocol.
+/// Returns a world of `places` places on cores of the SCC, with a protocol.
 fn placed_by(protocol: Protocol, placement: &str, places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
     let (chip, placement) = (scc(), placement.parse::<Placement>().unwrap());
     let core_map = placement.core_map(chip.topology(), places).unwrap();
@@ -36,7 +36,7 @@ fn placed(placement: &str, places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
     placed_by(Protocol::Doorbell, placement, places)
 }
 
-/// Each place sends one message to the next one and works a bit; then all is over.
+/// Lets each place send one message to the next one and work briefly.
 fn pass_round(world: &ChipWorld, endpoints: &[ChipEndpoint]) -> Report {
     let places = endpoints.len() as u32;
     let mut sent = vec![false; endpoints.len()];
@@ -53,7 +53,7 @@ fn pass_round(world: &ChipWorld, endpoints: &[ChipEndpoint]) -> Report {
     world.report()
 }
 
-/// One message of ten lines of data from the first to the second place: the picoseconds of each for moving lines.
+/// Sends a message of ten lines from the first to the second place; returns the copying time of both in picoseconds.
 fn copying(placement: &str) -> [u64; 2] {
     let (world, endpoints) = placed_by(Protocol::RcceX10, placement, 2);
     let mut sent = false;
@@ -72,7 +72,7 @@ fn copying(placement: &str) -> [u64; 2] {
 #[test]
 fn two_places_pay_for_the_hops_between_their_cores_and_for_nothing_else() {
     const HOP: u64 = 5_000;
-    // The sender writes a flag over there; the receiver fetches ten lines and writes a flag.
+    // The sender writes a remote flag; the receiver fetches ten lines and writes a flag.
     let near = copying("0,1");
     for (placement, hops) in [("2,4", 1), ("0,47", 8), ("47,0", 8), ("10,36", 8), ("5,11", 3), ("22,23", 0)] {
         assert_eq!(copying(placement), [near[0] + hops * HOP, near[1] + 11 * hops * HOP], "{placement}");
@@ -107,7 +107,7 @@ fn all_cores_in_another_order_do_the_same_work_and_draw_about_the_same() {
         for category in [TimeCategory::Working, TimeCategory::Handling] {
             assert_eq!(time(&other, category), time(&linear, category), "{placement}: {category:?}");
         }
-        // Ten lines at most a message, eight hops at most a line.
+        // At most ten lines per message and eight hops per line.
         let differ = time(&other, TimeCategory::Copying).abs_diff(time(&linear, TimeCategory::Copying));
         assert!(differ < 48 * 10 * 8 * 5_000, "{placement}: {differ}");
         let joules = |report: &Report| report.energy.as_ref().unwrap().models[0].total().joules();
@@ -249,7 +249,7 @@ fn a_trace_has_a_track_for_each_core_with_its_place_within_its_tile() {
     let expected =
         [("core 0, place 3", 1), ("core 2, place 2", 2), ("core 3, place 0", 2), ("core 47, place 1", 24)];
     assert_eq!(found, expected);
-    // What the second place has worked is on the track of its core.
+    // The work of the second place is on the track of its core.
     let track = threads[3].1;
     let worked = packets.iter().filter_map(|packet| Some((packet.time?, packet.event.as_ref()?)));
     let own: Vec<u64> = worked.filter(|(_, event)| event.track == track).map(|(time, _)| time).collect();

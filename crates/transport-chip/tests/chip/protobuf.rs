@@ -1,10 +1,10 @@
-//! Reads a trace back: a parser of Protocol Buffers of its own, for the fields that a trace of a chip has.
+//! Reads a trace back: a separate parser of Protocol Buffers, for the fields in traces of chips.
 //!
-//! It shares nothing with what writes them, and fails on what it does not know.
+//! It shares no code with the writer, and fails on unknown fields.
 
 use std::collections::BTreeMap;
 
-/// One packet of a trace.
+/// A packet of a trace.
 #[derive(Debug, Default)]
 pub struct Packet {
     pub time: Option<u64>,
@@ -18,7 +18,7 @@ pub struct TrackDescriptor {
     pub parent: Option<u64>,
     pub process: Option<(u64, String)>,
     pub thread: Option<(u64, u64, String)>,
-    /// The name of a track of no process.
+    /// The name of a track that belongs to no process.
     pub name: String,
     /// Unit of a counter's values.
     pub unit: Option<String>,
@@ -33,7 +33,7 @@ pub struct Event {
     pub flows: Vec<u64>,
     pub last_flows: Vec<u64>,
     pub notes: BTreeMap<String, u64>,
-    /// The line of the program that it comes from: file and number.
+    /// Source line of the program: file and number.
     pub source: Option<(String, u64)>,
 }
 
@@ -51,7 +51,7 @@ pub struct Span {
     pub source: Option<(String, u64)>,
 }
 
-/// The spans of a trace, each in its track in order of time, nested and closed.
+/// Returns the spans of a trace; checks that in each track they are in order of time, nested and closed.
 pub fn spans(packets: &[Packet]) -> Vec<Span> {
     let mut open: BTreeMap<u64, Vec<Span>> = BTreeMap::new();
     let mut clocks: BTreeMap<u64, u64> = BTreeMap::new();
@@ -118,7 +118,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     unreachable!()
 }
 
-/// The fields of a message, which takes all of `bytes`.
+/// Returns the fields of a message, which occupies all of `bytes`.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -151,7 +151,7 @@ struct Names {
     sources: BTreeMap<u64, (String, u64)>,
 }
 
-/// The packets of a trace.
+/// Returns the packets of a trace.
 pub fn packets(trace: &[u8]) -> Vec<Packet> {
     let mut names = Names::default();
     let read = |(number, value): (u64, Value<'_>)| {

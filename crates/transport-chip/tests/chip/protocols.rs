@@ -1,4 +1,4 @@
-//! What the protocols of the literature cost, and how they refuse; what all protocols promise is in `conformance.rs`.
+//! Costs and refusals of the protocols of the literature. `conformance.rs` tests the guarantees of all protocols.
 
 use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
@@ -15,7 +15,7 @@ const C: PlaceId = PlaceId(2);
 
 const IDLE: TurnOutcome = TurnOutcome::Idle { due: None };
 
-/// Nanoseconds of the SCC at 533/800/800: reading and writing a line in the own tile, and 300 cycles of a core.
+/// Nanoseconds of the SCC at 533/800/800: a read and a write of a line in the same tile, and 300 cycles of a core.
 const READ: f64 = 105.0;
 const WRITE: f64 = 145.0;
 const HOP: f64 = 5.0;
@@ -47,7 +47,7 @@ fn take(endpoint: &ChipEndpoint) -> usize {
     endpoint.progress(Inbound::All, &mut |_| ())
 }
 
-/// One message from the first to the last of `places` places, in a world where nobody does anything else.
+/// Sends one message from the first to the last of `places` places in an otherwise idle world.
 fn one_message(protocol: Protocol, places: u32, len: usize) -> Report {
     let (world, endpoints) = scc(protocol, places);
     while let Some(place) = world.next() {
@@ -62,7 +62,7 @@ fn one_message(protocol: Protocol, places: u32, len: usize) -> Report {
     world.report()
 }
 
-/// Nanoseconds that the first and the last place spend on handling and copying.
+/// Returns the nanoseconds that the first and the last place spend on handling and copying.
 fn spent(report: &Report) -> [f64; 2] {
     let last = report.ledgers.len() - 1;
     [0, last].map(|place| {
@@ -71,8 +71,8 @@ fn spent(report: &Report) -> [f64; 2] {
     })
 }
 
-/// Two places answer each other a number of times, each with a message of a line; the lines written. Among seven
-/// nobody has a cell, so a message has a line of its own.
+/// Lets two places answer each other a number of times with messages of a line, and returns the lines written. With
+/// seven places there are no cells, so each message takes a separate line.
 fn answers(number: u32) -> u64 {
     let (world, endpoints) = scc(Protocol::Doorbell, 7);
     let mut left = number;
@@ -91,15 +91,15 @@ fn answers(number: u32) -> u64 {
 
 #[test]
 fn an_answer_tells_what_was_taken_so_that_only_the_last_message_is_credited_by_itself() {
-    // Each message is its line and a line of flags.
+    // Each message takes a line and a line of flags.
     assert_eq!([1, 2, 100].map(answers), [2 + 1, 4 + 1, 200 + 1]);
 }
 
 #[test]
 fn rcce_x10_writes_at_home_and_fetches_from_the_sender() {
     let far = 8.0 * HOP;
-    // 320 bytes are ten lines. The receiver clears its flag, fetches and answers; the sender waits for that and clears
-    // its own flag.
+    // 320 bytes are ten lines. The receiver clears its flag, fetches and answers; the sender waits for the answer and
+    // clears its own flag.
     let [sender, receiver] = spent(&one_message(Protocol::RcceX10, 47, 320));
     assert_eq!(sender, HANDLE + 10.0 * WRITE + WRITE + far + WRITE);
     assert_eq!(receiver, HANDLE + WRITE + 10.0 * (READ + far) + WRITE + far);
@@ -133,7 +133,7 @@ fn an_rcce_x10_sender_has_no_turn_until_its_receiver_answers_and_serves_others_m
 #[test]
 fn sections_are_written_at_the_receiver_and_read_at_home() {
     let far = 8.0 * HOP;
-    // Three lines of data are one chunk; the header goes with them, the answer back.
+    // Three lines of data are one chunk; the header travels with them, and the answer returns.
     let [sender, receiver] = spent(&one_message(Protocol::Sections, 47, 96));
     assert_eq!(sender, HANDLE + 4.0 * (WRITE + far));
     assert_eq!(receiver, HANDLE + 3.0 * READ + WRITE + far);
@@ -158,7 +158,7 @@ fn an_rcce_x10_sender_sends_one_message_after_the_other_before_it_does_anything_
     assert_eq!(world.next(), Some(A));
     let a = &endpoints[0];
     assert_eq!(send(a, B, Class::Data, 8), Ok(()));
-    // One message of each class may be under way to each receiver; they share the buffer, so the others come later.
+    // One message of each class may be in flight to each receiver; they share the buffer, so others must wait.
     assert_eq!(send(a, B, Class::Data, 8), Err(SendError::Full));
     assert_eq!(send_block(a, C, 8), Ok(()));
     assert_eq!(send(a, C, Class::Data, 8), Err(SendError::Full));
@@ -177,10 +177,10 @@ fn an_rcce_x10_sender_sends_one_message_after_the_other_before_it_does_anything_
 
 #[test]
 fn a_buffer_has_a_section_for_each_core_of_the_chip_or_for_each_place_that_runs() {
-    // 9 lines: three chunks of three lines, each answered, or one that is as long as all.
+    // 9 lines: three chunks of three lines, each answered, or one chunk of all lines.
     let time = |protocol| one_message(protocol, 2, 288).ledgers[0].total();
     assert!(time(Protocol::Sections) > time(Protocol::SectionsByPlaces));
-    // 48 places have as many sections with both.
+    // With 48 places, both have the same number of sections.
     let all = |protocol| one_message(protocol, 48, 288).ledgers[0].total();
     assert_eq!(all(Protocol::Sections), all(Protocol::SectionsByPlaces));
 }
@@ -202,10 +202,10 @@ fn mpi_over_sockets_takes_its_calls_and_a_second_copy_more_than_the_sockets() {
     let [[sender, receiver], [mpi_sender, mpi_receiver]] =
         [Protocol::Sockets, Protocol::MpiSockets].map(|protocol| spent(&one_message(protocol, 2, 1_024)));
     let cycles = |number: f64| number * HANDLE / 300.0;
-    // A call, and the lines of a longer header.
+    // A call and the lines of a longer header.
     let more = mpi_sender - sender;
     assert!((cycles(1_500.0)..cycles(2_000.0)).contains(&more), "{mpi_sender} {sender}");
-    // A call, and a copy of 33 lines.
+    // A call and a copy of 33 lines.
     assert_eq!(mpi_receiver - receiver, cycles(1_500.0 + 33.0 * 100.0));
 }
 
@@ -221,8 +221,9 @@ fn a_section_holds_one_message_of_each_class_for_its_receiver_alone() {
     assert_eq!(send(a, C, Class::Data, 8), Ok(()));
 }
 
-/// The first place is refused by the second one, whose answer then comes while the first still has its turn, and in the
-/// same turn looks whether the third one has answered; returns whether it can send to the second one in a later turn.
+/// The second place refuses a send of the first one. Its answer arrives during the same turn, in which the first place
+/// also checks for an answer of the third one. Returns `true` if the first place can send to the second one in a later
+/// turn.
 fn refused_then_looked(protocol: Protocol) -> bool {
     let (world, endpoints) = scc(protocol, 3);
     let a = &endpoints[0];
@@ -248,7 +249,7 @@ fn refused_then_looked(protocol: Protocol) -> bool {
                 IDLE
             }
             A => return send(a, B, Class::Data, 8).is_ok(),
-            // It takes nothing before the first place has filled its buffers.
+            // B receives nothing until A has filled its buffers.
             B if filled.is_none_or(|time| world.now(B) <= time) => {
                 endpoints[1].work(&Work::new().cycles(100), Location::caller());
                 TurnOutcome::Busy
@@ -266,7 +267,7 @@ fn refused_then_looked(protocol: Protocol) -> bool {
 
 #[test]
 fn whoever_is_refused_is_woken_although_a_later_look_of_the_same_turn_could_have_seen_its_credit() {
-    // Who sends with one of RCCE has no turn any more until the answer is there.
+    // A sender with a protocol of RCCE has no turn until the answer has arrived.
     let stands = |protocol: &Protocol| matches!(protocol, Protocol::Rcce | Protocol::RcceX10);
     for protocol in Protocol::OF_BUFFERS.into_iter().filter(|protocol| !stands(protocol)) {
         assert!(refused_then_looked(protocol), "{protocol}: never woken");
@@ -291,7 +292,7 @@ fn a_place_that_is_killed_while_it_is_refused_gets_no_turn_any_more() {
 
 #[test]
 fn the_same_messages_take_another_time_by_each_protocol_and_the_same_time_again() {
-    // A message that a section of the buffer holds, and one that it does not.
+    // A message that fits in a section of the buffer, and one that does not.
     let of = |protocol, bytes| one_message(protocol, 12, bytes).ledgers[11].total();
     let time = |protocol| of(protocol, 60) + of(protocol, 300);
     let times = Protocol::OF_BUFFERS.map(time);
@@ -362,7 +363,7 @@ fn thousands_of_places_pass_a_message_on_and_two_runs_are_equal() {
 #[test]
 fn rcce_puts_at_home_fetches_from_the_sender_and_takes_two_registers() {
     let far = 8.0 * HOP;
-    // A register: 57.4 cycles of a core, and 8.4 of the mesh a hop. A call of the library: 158 cycles; a line 66.
+    // A register: 57.4 cycles of a core and 8.4 of the mesh per hop. A call of the library: 158 cycles; a line: 66.
     let (register, far_register) = (107.625, 107.625 + 8.0 * 10.5);
     let (call, line) = (296.25, 123.75);
     let [sender, receiver] = spent(&one_message(Protocol::Rcce, 47, 320));
@@ -413,7 +414,7 @@ fn a_ring_of_rcce_senders_that_all_send_first_does_not_stand_still() {
     while let Some(place) = world.next() {
         let here = &endpoints[place.index()];
         if !sent[place.index()] {
-            // Longer than a chunk, so that they meet more than once.
+            // Longer than a chunk, so that there is more than one rendezvous.
             sent[place.index()] = send_block(here, PlaceId((place.0 + 1) % PLACES), 20_000).is_ok();
         }
         got[place.index()] += take(here);
@@ -422,8 +423,8 @@ fn a_ring_of_rcce_senders_that_all_send_first_does_not_stand_still() {
     assert_eq!((sent, got), ([true; PLACES as usize], [1; PLACES as usize]));
 }
 
-/// Returns the time the first of two places waits for room when it sends much to one that computes for ten
-/// milliseconds, and the time the receiver then computed.
+/// Returns the time for which the first of two places waits for room while it sends many messages to the other, which
+/// computes for ten milliseconds, and the time for which the receiver computed.
 fn beside_a_computing_receiver(protocol: Protocol) -> [Duration; 2] {
     let (world, endpoints) = scc(protocol, 2);
     let (mut left, mut done, mut computed) = (100, Duration::ZERO, None);
@@ -477,8 +478,8 @@ fn who_waits_for_the_interrupt_of_the_ring_is_halted() {
     assert_eq!(time(TimeCategory::Waiting), Picoseconds::ZERO);
 }
 
-/// Places that pass messages of all kinds round, with a recorder or without one: on the SCC, or where the hardware
-/// carries packets.
+/// Runs places that send each other messages of all kinds, with or without a recorder: on the SCC, or on a chip with
+/// hardware packets.
 fn mixed(protocol: Protocol, is_recorded: bool) -> Report {
     let name = if protocol == Protocol::Packets { "bluegene-p" } else { "scc" };
     let (world, endpoints) = open(Costs::of(&Chip::find(name).unwrap()).unwrap(), protocol, 6);
@@ -511,8 +512,8 @@ fn a_recorder_changes_nothing_with_any_protocol() {
     }
 }
 
-/// The builds differ in checks of overflow and in what floating-point arithmetic may become; a run must not. If the
-/// model or the chip file is changed on purpose, these change.
+/// Builds differ in overflow checks and in optimised floating-point arithmetic, but runs must not differ. Update these
+/// digests after an intended change of the model or the chip file.
 #[test]
 fn every_build_has_the_same_digests() {
     let digests = Protocol::ALL.map(|protocol| mixed(protocol, false).digest.to_string());

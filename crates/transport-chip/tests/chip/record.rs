@@ -1,4 +1,4 @@
-//! What a run writes down of itself: a trace that can be read back, counts that add up, and a run that stays as it was.
+//! Records of a run: a readable trace, counts that add up, and no effect of recording on the run.
 
 use crate::protobuf::{Packet, Span, packets, spans};
 use isles_chip::Chip;
@@ -25,7 +25,7 @@ fn scc() -> Chip {
     Chip::find("scc").unwrap()
 }
 
-/// Sink that keeps all writes and refuses them from some byte on.
+/// Sink that keeps all writes and fails from a given byte on.
 #[derive(Clone)]
 struct Sink {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -53,7 +53,7 @@ impl Write for Sink {
     }
 }
 
-/// Each place sends 30 messages of both classes and one block at random, and works between them.
+/// Lets each place send 30 messages of both classes and one block at random, with work in between.
 fn gossip(world: &ChipWorld) -> Report {
     let endpoints: Vec<ChipEndpoint> = (0..PLACES).map(|place| world.endpoint(PlaceId(place))).collect();
     let mut left = [31; PLACES as usize];
@@ -89,7 +89,7 @@ fn world() -> ChipWorld {
     ChipWorld::new(PLACES, Costs::of(&scc()).unwrap(), 3).unwrap()
 }
 
-/// A run with its trace.
+/// Returns the report and the trace of a run.
 fn traced() -> (Report, Vec<Packet>) {
     let (world, sink) = (world(), Sink::new(usize::MAX));
     world.trace("a run", Box::new(sink.clone())).unwrap();
@@ -364,13 +364,13 @@ fn the_tables_add_up_to_the_report() {
     let links = export::links(chip.topology(), &world.link_loads());
     assert_eq!(rows(&links).len(), chip.topology().links().count());
     assert_eq!(sum(&links, 8), report.flit_hops);
-    // A flit takes 1,250 ps to pass a link, and nothing passes more than all the time.
+    // A flit takes 1,250 ps to pass a link, and no link is busy for more than the whole time.
     assert_eq!(sum(&links, 9), report.flit_hops * 1_250);
     let shares: Vec<f64> = rows(&links).iter().map(|row| row[10].parse().unwrap()).collect();
     assert!(
         shares.iter().all(|share| (0.0..=1.0).contains(share)) && shares.iter().any(|share| *share > 0.0)
     );
-    // Tiles 0 to 2 are the beginning of the lowest row.
+    // Tiles 0 to 2 are the first of the lowest row.
     let rows = rows(&links);
     let mut used = rows.iter().filter(|row| row[8] != "0");
     assert!(used.all(|row| row[2] == "0" && row[6] == "0"), "{links}");
@@ -413,7 +413,8 @@ fn bands_are_those_of_what_a_run_has_used() {
         let model = energy.models.iter().find(|model| model.name == name).unwrap();
         (energy.mean(model).watts(), model.total().joules())
     };
-    // `manyman` knows its coefficients to 5 %, and `cichowski`, which says more of so short a run, to 25 %.
+    // The coefficients of `manyman` are exact to 5 %, those of `cichowski`, which matter more in such a short run, to
+    // 25 %.
     let [ours, theirs] = [drawn("manyman"), drawn("cichowski")];
     let found = bands.energy.unwrap();
     assert_close(found.watts, [(ours.0 * 0.95).min(theirs.0 * 0.75), (ours.0 * 1.05).max(theirs.0 * 1.25)]);

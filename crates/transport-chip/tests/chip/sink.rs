@@ -1,9 +1,9 @@
-//! Where a trace of a test goes.
+//! The destination of a test's trace.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-/// Takes all that it is given.
+/// A writer that keeps all bytes.
 #[derive(Clone, Default)]
 pub struct Sink(pub Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! What programs say of their work: what it takes alone, and among others at the same memory controller.
+//! Declared work: its time alone, and with contention at the memory controller.
 
 use isles_chip::Chip;
 use isles_chip::cost::Mode;
@@ -11,17 +11,17 @@ use std::panic::Location;
 
 const SCC: &str = include_str!("../../../../chips/scc.toml");
 
-/// Lines of eight megabytes, of which a cache of the SCC finds none again.
+/// Lines of eight megabytes, which no cache of the SCC retains.
 const LINES: u64 = 256 << 10;
 
-/// A step that reads them, front to back.
+/// A step that reads these lines in order.
 const READING: Work = Work::new().streamed(32 * LINES);
 
 fn scc() -> Chip {
     Chip::find("scc").unwrap()
 }
 
-/// Each place that has steps does them, one in each turn; then all is over.
+/// Runs the steps of each place, one in each turn.
 fn run_with(chip: &Chip, steps: &[&[Work]]) -> (ChipWorld, Report) {
     let world = ChipWorld::new(steps.len() as u32, Costs::of(chip).unwrap(), 0).unwrap();
     let endpoints: Vec<_> = (0..steps.len() as u32).map(|place| world.endpoint(PlaceId(place))).collect();
@@ -50,14 +50,14 @@ fn nanoseconds(report: &Report, category: TimeCategory) -> Vec<u64> {
     report.ledgers.iter().map(|ledger| ledger.time(category).0 / 1_000).collect()
 }
 
-/// The places among 48 whose memory is behind the first controller.
+/// Returns the places of 48 whose memory belongs to the first controller.
 fn of_first_controller() -> Vec<usize> {
     let chip = scc();
     let own = |core: &u32| chip.controller_of(chip.topology().tile_of(isles_chip::topology::CoreId(*core))).0;
     (0..48).filter(|core| own(core) == 0).map(|core| core as usize).collect()
 }
 
-/// The longest that one of `readers` places takes to fetch eight megabytes five times, in nanoseconds.
+/// Returns the longest time of a place of `readers` to fetch eight megabytes five times, in nanoseconds.
 fn slowest(chip: &Chip, readers: &[usize]) -> u64 {
     let steps: Vec<&[Work]> =
         (0..48).map(|place| if readers.contains(&place) { &[READING; 5][..] } else { &[] }).collect();
@@ -82,7 +82,7 @@ fn operations_take_what_the_file_says_of_their_class_and_parts_of_a_cycle_add_up
 fn lines_are_found_in_the_cache_that_they_fit_into() {
     let fetching = |work: Work| nanoseconds(&run(&[&[work]]), TimeCategory::Fetching)[0];
     assert_eq!(fetching(Work::new().streamed(16 << 10)), 0);
-    // 18 cycles a line out of the second cache.
+    // 18 cycles per line from the second cache.
     let walked = fetching(Work::new().streamed(256 << 10));
     assert!(walked.abs_diff(8_192 * 18 * 1_875 / 1_000) <= 1, "{walked}");
     // Seven of eight accesses miss the first cache.
@@ -90,7 +90,7 @@ fn lines_are_found_in_the_cache_that_they_fit_into() {
     assert!(missed.abs_diff(70_000 * 18 * 1_875 / 1_000) < missed / 500, "{missed}");
     let read = scc().default_preset().times().access(Mode::MemoryCached).unwrap().read;
     assert_eq!(fetching(READING), LINES * read.over(0).0 / 1_000);
-    // Half of the accesses find theirs in the second cache, one in sixteen of those in the first.
+    // Half of the accesses hit the second cache, one in sixteen of those the first.
     let half = fetching(Work::new().scattered(64_000, 512 << 10));
     let expected = (32_000 * read.over(0).0 + 30_000 * 18 * 1_875) / 1_000;
     assert!(half.abs_diff(expected) < expected / 500, "{half} and {expected}");
@@ -104,7 +104,7 @@ fn three_places_at_one_controller_do_not_notice_each_other_and_twelve_do() {
     let alone = slowest(&chip, &near[11..]);
     let pairs = slowest(&chip, &[near[10], near[11]]);
     assert_eq!(pairs, alone, "what two want is less than the controller has");
-    // Twelve get what the controller has: forty megabytes each.
+    // Twelve places share the bandwidth of the controller: forty megabytes each.
     let (all, expected) = (slowest(&chip, &near), 12 * 5 * LINES * line / 1_000);
     assert!(all.abs_diff(expected) < expected / 20, "{all} and {expected}");
     let spread = slowest(&chip, &[0, 11, 24, 47]);
@@ -146,14 +146,14 @@ fn computing_hides_behind_memory_that_others_hold_up() {
     let served = scc().default_preset().times().controller_line.unwrap().over(0).0;
     let total = report.ledgers.iter().map(|ledger| ledger.total().0).max().unwrap();
     let expected = 12 * 5 * LINES * served;
-    // Alone it is 45 ms of cycles and 52 ms of lines a step; twelve keep the controller busy for 262 ms.
+    // Alone, a step takes 45 ms of cycles and 52 ms of lines; twelve places keep the controller busy for 262 ms.
     assert!(total > expected * 9 / 10 && total < expected * 11 / 10, "{total} and {expected}");
 }
 
 #[test]
 fn what_is_fetched_is_counted_on_its_way_and_by_energy() {
     let (world, report) = run_with(&scc(), &[&[], &[], &[], &[READING]]);
-    // The second tile is a hop from the controller; three flits a line.
+    // The second tile is one hop from the controller; a line is three flits.
     assert_eq!((report.fetched, report.flit_hops), (LINES, 3 * LINES));
     let loads: Vec<u64> =
         world.link_loads().iter().map(|load| load.flits).filter(|flits| *flits > 0).collect();
@@ -198,7 +198,7 @@ fn where_nothing_is_known_of_memory_all_is_in_the_first_cache() {
 
 #[test]
 fn work_that_says_its_region_takes_as_long_in_any_number_of_pieces() {
-    // 350,000 cells at each of 48 places, as of a grid of 4,096 by 4,096; in one turn, and in a turn each.
+    // 350,000 cells at each of 48 places, from a grid of 4,096 by 4,096; in one turn, and in one turn for each piece.
     let pieces = |pieces: u64| {
         let (cells, bytes) = (4_096 * 4_096 / 48, 4_096 * 4_096 / 3);
         let piece = Work::new().floats(5 * cells / pieces).streamed(bytes / pieces).of(bytes);
@@ -217,13 +217,13 @@ fn steps_that_could_be_pieces_of_something_longer_are_named_with_their_line() {
     let (piece, named) =
         (Work::new().streamed(100 << 10), undeclared(Work::new().streamed(100 << 10), 3).unwrap());
     assert!(named.line.file().ends_with("work.rs") && named.bytes == 100 << 10, "{named:?}");
-    // Two fit the second cache; what says a region is known; what fits no cache is found in none.
+    // Two steps fit in the second cache; a declared region is known; a step larger than the caches never hits.
     assert_eq!(undeclared(piece, 2), None);
     assert_eq!(undeclared(piece.of(100 << 10), 9), None);
     assert_eq!(undeclared(READING, 9), None);
 }
 
-/// Returns the time at which the last of `places` places has done these steps, at a divider of their clock.
+/// Returns the time at which the last of `places` places finishes these steps, at a divider of their clock.
 fn last_end(places: u32, steps: &[Work], divider: u32) -> Picoseconds {
     let world = ChipWorld::new(places, Costs::of(&scc()).unwrap(), 0).unwrap();
     let endpoints: Vec<_> = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
@@ -247,7 +247,7 @@ fn last_end(places: u32, steps: &[Work], divider: u32) -> Picoseconds {
     Picoseconds(world.report().ledgers.iter().map(busy).max().unwrap())
 }
 
-/// Picoseconds by which rounding may move an end: one for each beginning and end of a step.
+/// Tolerance for rounding in picoseconds: one for each start and end of a step.
 const SLACK: u64 = 1_000;
 
 proptest! {

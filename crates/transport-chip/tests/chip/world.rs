@@ -1,4 +1,4 @@
-//! What a modelled chip promises beyond the conformance suite: costs that add up, time that orders, runs that repeat.
+//! Guarantees of a modelled chip beyond the conformance suite: exact costs, order by time, reproducible runs.
 
 use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
@@ -31,14 +31,14 @@ fn send(from: &ChipEndpoint, to: PlaceId, class: Class, len: usize) -> Result<()
     })
 }
 
-/// Returns the number of arrivals that a turn of `endpoint` takes in.
+/// Returns the number of arrivals that `endpoint` receives in a turn.
 fn take(endpoint: &ChipEndpoint) -> usize {
     endpoint.progress(Inbound::All, &mut |_| ())
 }
 
 const IDLE: TurnOutcome = TurnOutcome::Idle { due: None };
 
-/// Nanoseconds of the SCC at 533/800/800: reading and writing a line in the own tile, and 300 cycles of a core.
+/// Nanoseconds of the SCC at 533/800/800: a read and a write of a line in the same tile, and 300 cycles of a core.
 const READ: f64 = 105.0;
 const WRITE: f64 = 145.0;
 const HOP: f64 = 5.0;
@@ -51,7 +51,7 @@ fn nanoseconds(time: Picoseconds) -> f64 {
     time.0 as f64 / 1e3
 }
 
-/// Lets the places take turns, each with `step`, until nothing will ever happen again.
+/// Gives turns to the places, each with `step`, until no event is left.
 fn run(world: &ChipWorld, mut step: impl FnMut(PlaceId) -> TurnOutcome) -> Report {
     while let Some(place) = world.next() {
         let turn = step(place);
@@ -60,7 +60,7 @@ fn run(world: &ChipWorld, mut step: impl FnMut(PlaceId) -> TurnOutcome) -> Repor
     world.report()
 }
 
-/// One message of 16 bytes from the first to the last of `places` places; returns the time at both when it is taken in.
+/// Sends a message of 16 bytes from the first to the last of `places` places; returns the final times of both.
 fn one_message(places: u32) -> [Picoseconds; 2] {
     let (world, endpoints) = scc(places);
     let last = PlaceId(places - 1);
@@ -79,10 +79,10 @@ fn one_message(places: u32) -> [Picoseconds; 2] {
 #[test]
 fn a_short_message_costs_its_instructions_its_lines_and_its_polls() {
     let [sender, receiver] = one_message(7).map(nanoseconds);
-    // The last of seven is alone on its tile, three hops from the first.
+    // The last of seven places is alone on its tile, three hops from the first.
     let sent = HANDLE + 2.0 * (WRITE + 3.0 * HOP);
     assert_eq!(sender, sent + POLL);
-    // The receiver had polled once in vain; then it polls until one begins when the doorbell is there, and once more.
+    // The receiver polls until a poll begins after the doorbell was written, and once more.
     let polls = (sent / POLL).ceil() + 1.0;
     assert_eq!(receiver, polls * POLL + HANDLE + READ + WRITE + 3.0 * HOP);
     assert!(
@@ -118,12 +118,12 @@ fn a_longer_message_lies_in_the_buffer_of_its_sender() {
     world.next();
     send(&endpoints[0], far, Class::Data, 320).unwrap();
     let ledger = world.report().ledgers[0];
-    // Ten lines at home, one of the ring and the doorbell over there.
+    // Ten local lines; one remote line of the ring, and the remote doorbell.
     let expected = 10.0 * WRITE + 2.0 * (WRITE + 8.0 * HOP);
     assert_eq!(nanoseconds(ledger.time(TimeCategory::Copying)), expected);
 }
 
-/// Megabytes a second of a block of `len` bytes between two places, and the report.
+/// Returns the rate of a block of `len` bytes between two places, in MB/s, and the report.
 fn block_rate(len: usize) -> (f64, Report) {
     let (world, endpoints) = scc(2);
     let mut taken = 0;
@@ -148,7 +148,7 @@ fn block_rate(len: usize) -> (f64, Report) {
 
 #[test]
 fn a_block_moves_at_the_speed_of_its_lines() {
-    // A line written and then read takes 250 ns: 128 MB/s. With both cores at it at once, up to 220 MB/s.
+    // Writing and then reading a line takes 250 ns: 128 MB/s. If both cores copy at once, up to 220 MB/s.
     let (rate, report) = block_rate(8 << 10);
     assert!((128.0..220.0).contains(&rate), "{rate} MB/s");
     assert_eq!(report.ledgers[0].time(TimeCategory::Fetching), Picoseconds::ZERO);
@@ -157,12 +157,12 @@ fn a_block_moves_at_the_speed_of_its_lines() {
 
 #[test]
 fn a_block_that_no_cache_has_moves_at_the_speed_of_memory() {
-    // Each side loads a line in 132 ns; one of them writes it back, too. Both copy at once.
+    // Each side loads a line in 132 ns, and one of them writes it back. Both copy at once.
     let (rate, report) = block_rate(1 << 20);
     assert!((60.0..100.0).contains(&rate), "{rate} MB/s");
     let lines = (1_u64 << 20) / 32;
     assert!((2 * lines * 9 / 10..=2 * lines).contains(&report.fetched), "{}", report.fetched);
-    // The second cache has it, and no controller is asked.
+    // The second cache holds the block, so no controller is accessed.
     let (near, report) = block_rate(64 << 10);
     assert!((rate..220.0).contains(&near) && report.fetched == 0, "{near} MB/s");
     assert!(report.ledgers[0].time(TimeCategory::Fetching) > Picoseconds::ZERO);
@@ -245,8 +245,8 @@ fn many_senders_to_one_place_wait_for_its_port_and_its_links() {
     assert!(crowded > 3.0 * (WRITE + 8.0 * HOP) + 100.0, "{crowded} ns");
 }
 
-/// Places send to each other at random until each has sent `count` messages; returns the report and what came, in
-/// order.
+/// Lets places send to each other at random until each has sent `count` messages; returns the report and the arrivals
+/// in order.
 fn gossip(seed: u64, count: u32) -> (Report, Vec<(u32, u8)>) {
     let world = ChipWorld::new(12, costs(), seed).unwrap();
     let endpoints: Vec<ChipEndpoint> = (0..12).map(|place| world.endpoint(PlaceId(place))).collect();

@@ -1,9 +1,9 @@
 //! One place's attachment to the ranks of an MPI run.
 //!
-//! Small messages to one place and class share a frame, which leaves when it is full, at each `progress` and before a
-//! wait, and at once after a silence. A large message is announced in a frame and comes by itself, straight into its
-//! memory; what follows it in its class waits for it. Invariants: what is under way is covered by credit; nothing is
-//! borrowed while a message is written or handed on, because both may send.
+//! Small messages to one place and class share a frame, which leaves when it is full, at each `progress`, before a
+//! wait, and at once after a silence. A large message is announced in a frame and comes separately, straight into its
+//! memory; later messages of its class wait for it. Invariants: credit covers everything in flight; nothing is borrowed
+//! while a message is written or handed on, because both may send.
 
 mod receiving;
 
@@ -31,37 +31,39 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A frame that is as long leaves.
+/// Length at which a frame is sent, in bytes.
 const FRAME_BYTES: usize = 4096;
 
-/// A place that has not looked in vain for messages for so long was computing, or waited for its turn.
+/// Time since the last look that found nothing after which this place was computing, or was not scheduled.
 const AWAY: Duration = Duration::from_micros(5);
 
 /// Longest sleep of a place: the library moves large messages only while it is called, and a ring may be lost.
 const SLEEP_MOVING: Duration = Duration::from_micros(50);
 const SLEEP: Duration = Duration::from_millis(10);
 
-/// Largest block: a count of the library is an `int`.
+/// Length of the largest block: a count of the library is an `int`.
 const BLOCK_MAX: usize = 1 << 30;
 
-/// Largest number of ranks that hear that a place has left; of more, those with which it has communicated.
+/// Largest number of ranks that are all told that a place has left; in a larger run only those with which it has
+/// communicated.
 const NOTIFIED_MAX: u32 = 256;
 
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 
-/// Bytes of the longest frame: one that is nearly full, and then gets the longest record and three short ones.
+/// Returns the length of the longest frame: one that is nearly full, and then gets the longest record and three short
+/// ones.
 fn frame_bytes_max(window: u32) -> usize {
     HEADER_BYTES + FRAME_BYTES + window as usize / 2 + 3 * BLOCK_RECORD_BYTES
 }
 
-/// State of a place with which there was communication.
+/// State of a place that this one has communicated with.
 struct RemotePlace {
     credit: PairCredit,
     /// Frames by class.
     frames: [Frame; 2],
     waiting: [VecDeque<DeferredArrival>; 2],
     has_left: bool,
-    /// True if it stands in [`MpiEndpoint::dirty`].
+    /// True if it is in [`MpiEndpoint::dirty`].
     is_dirty: bool,
     /// Time at which something was last sent to it, since the start.
     last_sent: Option<Duration>,
@@ -85,7 +87,7 @@ pub struct MpiEndpoint {
     bell: Option<Bell>,
     window: u32,
     peers: RefCell<Vec<Option<Box<RemotePlace>>>>,
-    /// The places to which something is to be sent, each once.
+    /// The places with something to send to them, without duplicates.
     dirty: RefCell<Vec<PlaceId>>,
     /// Frames that the library is sending.
     sent_frames: RefCell<Vec<OpenRequest<FrameBytes>>>,
@@ -94,17 +96,17 @@ pub struct MpiEndpoint {
     stalled: RefCell<Vec<(PlaceId, Class)>>,
     blocks: Rc<BlockPool>,
     dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
-    /// Receiver of frames, and the memory of those that leave.
+    /// Receiver of frames, and the memory of frames to send.
     inlet: RefCell<FrameInlet>,
     frame_pool: Rc<FramePool>,
-    /// A send was refused, and since then something was given back.
+    /// True if a send was refused, and then if credit has come back since.
     refused: Cell<bool>,
     has_room_again: Cell<bool>,
-    /// This place has left: it sends nothing more, not even what it owes.
+    /// True once this place has left: it sends nothing more, not even owed credit.
     has_left: Cell<bool>,
     end_limit: Option<Duration>,
     start: Instant,
-    /// Tokens of frames that leave before a task runs.
+    /// Tokens of frames that may leave before a task runs.
     bucket: Cell<TokenBucket>,
     /// Time at which this place last looked for messages and found none, since the start.
     looked: Cell<Duration>,
@@ -113,7 +115,7 @@ pub struct MpiEndpoint {
 }
 
 impl MpiEndpoint {
-    /// The endpoint of this rank. With a bell, which must know those of the others, places that sleep are woken.
+    /// Makes the endpoint of this rank. With a bell, which must know those of the others, sleeping places are woken.
     pub fn new(library: Rc<Library>, bell: Option<Bell>) -> MpiEndpoint {
         let peers = (0..library.size()).map(|_| None).collect();
         let window = window(library.size());
@@ -143,14 +145,15 @@ impl MpiEndpoint {
         }
     }
 
-    /// Ends the run with a line if, when this endpoint is dropped, some other rank keeps its own longer than `limit`.
+    /// Makes the run end with an error line if, after this endpoint is dropped, another rank keeps its own longer than
+    /// `limit`.
     #[must_use]
     pub fn ends_within(mut self, limit: Duration) -> MpiEndpoint {
         self.end_limit = Some(limit);
         self
     }
 
-    /// Notes that nothing has come; now is the time to post receives again.
+    /// Records that nothing has come; this is the time to post receives again.
     fn note_empty_poll(&self) {
         self.looked.set(self.start.elapsed());
         self.inlet.borrow_mut().repost_receives();
@@ -178,7 +181,7 @@ impl MpiEndpoint {
         })
     }
 
-    /// Sees to it that `place` is looked at by [`MpiEndpoint::flush`].
+    /// Makes [`MpiEndpoint::flush`] look at `place`.
     fn note_dirty(&self, place: PlaceId, peer: &mut RemotePlace) {
         if !std::mem::replace(&mut peer.is_dirty, true) {
             self.dirty.borrow_mut().push(place);
@@ -198,8 +201,10 @@ impl MpiEndpoint {
         SendError::Full
     }
 
-    /// Sends a large message, for which there is room as a block, in a frame, if it is short enough and there is room
-    /// for that: to be told of and to come by itself would take longer. Whether it did.
+    /// Sends a large message inside a frame, if it is short enough and the frame has room; returns whether it did.
+    ///
+    /// Called when there is room for it as a block, which would take longer, because a block is announced and sent
+    /// apart.
     fn send_inline_block(
         &self,
         to: PlaceId,
@@ -227,7 +232,7 @@ impl MpiEndpoint {
         self.send_frame_at(self.start.elapsed(), place, peer, class);
     }
 
-    /// As [`MpiEndpoint::send_frame`], of which is known when.
+    /// As [`MpiEndpoint::send_frame`], with the time as an argument.
     fn send_frame_at(&self, now: Duration, place: PlaceId, peer: &mut RemotePlace, class: Class) {
         let returned = peer.credit.take_owed();
         let bytes = peer.frames[tag_of(class) as usize].finish(returned);
@@ -239,14 +244,14 @@ impl MpiEndpoint {
         }
     }
 
-    /// Keeps a request among others unless it is done.
+    /// Adds a request to `others` unless it is done.
     fn keep<B>(&self, mut request: OpenRequest<B>, others: &RefCell<Vec<OpenRequest<B>>>) {
         if !self.library.is_done(&mut request) {
             others.borrow_mut().push(request);
         }
     }
 
-    /// Notes what is owed for large messages that were dropped here.
+    /// Records the credit owed for large messages that were dropped here.
     #[inline]
     fn note_dropped(&self) {
         if self.dropped.borrow().is_empty() {
@@ -259,8 +264,8 @@ impl MpiEndpoint {
         }
     }
 
-    /// Sends all frames that hold something, and returns credit that is due; if the place is idle, also that of single
-    /// large messages, which the next frame would take along.
+    /// Sends all frames that have records, and returns credit that is due; if the place is idle, also the credit of
+    /// single large messages, which otherwise goes with the next frame.
     #[inline]
     fn flush(&self, is_idle: bool) {
         self.note_dropped();
@@ -271,7 +276,7 @@ impl MpiEndpoint {
         self.forget_done(&self.sent_blocks);
     }
 
-    /// Sends to the places that [`MpiEndpoint::note_dirty`] has noted.
+    /// Sends to the places of [`MpiEndpoint::note_dirty`].
     fn send_dirty(&self, is_idle: bool) {
         for place in self.dirty.take() {
             let mut peer = self.peer(place);
@@ -293,7 +298,7 @@ impl MpiEndpoint {
         }
     }
 
-    /// Forgets what the library has sent.
+    /// Removes the requests that the library has finished.
     #[inline]
     fn forget_done<B>(&self, sent: &RefCell<Vec<OpenRequest<B>>>) {
         if !sent.borrow().is_empty() {
@@ -301,21 +306,21 @@ impl MpiEndpoint {
         }
     }
 
-    /// Returns `true` if the library has something to do that it does only while it is called.
+    /// Returns `true` if the library has work that it does only while it is called.
     fn is_moving(&self) -> bool {
         !self.sent_frames.borrow().is_empty()
             || !self.sent_blocks.borrow().is_empty()
             || !self.stalled.borrow().is_empty()
     }
 
-    /// Returns `true` if all others have said that they send nothing more, as far as they do.
+    /// Returns `true` if all other places that will say so have said that they send nothing more.
     fn have_others_left(&self) -> bool {
         let has_left = |peer: &Option<Box<RemotePlace>>| peer.as_ref().is_some_and(|peer| peer.has_left);
         let left = self.peers.borrow().iter().filter(|peer| has_left(peer)).count();
         left + 1 == self.places() as usize || self.places() > NOTIFIED_MAX
     }
 
-    /// Takes in and forgets what comes, until all that was sent has left and all ranks are here.
+    /// Receives and drops messages until everything sent has left and all ranks are here.
     fn close(&self) {
         let (mut barrier, start) = (None, Instant::now());
         loop {
@@ -357,12 +362,12 @@ impl Endpoint for MpiEndpoint {
     }
 
     fn limits(&self) -> Limits {
-        // Two of the longest fit the window.
+        // Two of the longest records fit the window.
         let longest = self.window as usize / 2 - RECORD_BYTES;
         Limits { inline_bytes_max: longest, control_bytes_max: longest, block_bytes_max: BLOCK_MAX }
     }
 
-    /// The library spins; what that means is the matter of the near endpoint.
+    /// The library spins; the near endpoint decides what to do about it.
     fn shares_processors(&self) -> bool {
         false
     }
@@ -434,7 +439,7 @@ impl Endpoint for MpiEndpoint {
         }
         let mut peer = self.peer(to);
         let tag = peer.next_tag;
-        // Few are under way at a time, and the least that a library must offer is 32767.
+        // Few are in flight at a time, and a library must offer tags up to at least 32767.
         peer.next_tag = (tag + 1) % 32_768;
         peer.credit.send(class, BLOCK_RECORD_BYTES);
         peer.credit.send_block(len as u64);
@@ -466,7 +471,7 @@ impl Endpoint for MpiEndpoint {
     }
 
     fn is_ready(&self) -> bool {
-        // Relaxed: the wait that this ends observes.
+        // Relaxed: the wait that this ends observes it.
         self.unparked.0.load(Ordering::Relaxed)
             || self.has_room_again.get()
             || !self.dropped.borrow().is_empty()
@@ -474,12 +479,12 @@ impl Endpoint for MpiEndpoint {
             || self.has_frame()
     }
 
-    /// No: frames that are held back go with each `progress`, and before the place sleeps.
+    /// Returns `false`: deferred frames leave with each `progress`, and before the place sleeps.
     fn is_sending(&self) -> bool {
         false
     }
 
-    /// Looks, and gives the processor away between: for a rank that has no near endpoint to sleep in.
+    /// Polls, and yields the processor in between: for a rank without a near endpoint to sleep in.
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
         self.reentry.check_wait();
         self.before_sleep();
@@ -574,7 +579,7 @@ impl OtherHosts for MpiEndpoint {
 impl FarEndpoint for MpiEndpoint {
     fn set_near_unparker(&self, near: Arc<dyn Unpark>) {
         if let Some(bell) = &self.bell {
-            // Without the thread a sleeping place is found at its next look.
+            // Without the thread, a sleeping place finds messages at its next look.
             let _ = bell.listen(near);
         }
     }

@@ -1,6 +1,6 @@
-//! Messages that a place takes in: frames, and large messages that come by themselves.
+//! Receiving: frames, and large messages that come separately.
 //!
-//! Invariant: what comes behind a large message in its class is handed on after it.
+//! Invariant: messages behind a large one in its class are handed on after it.
 
 use super::{BLOCK_MAX, MpiEndpoint};
 use crate::block::BlockBytes;
@@ -13,10 +13,10 @@ use isles_transport::{
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Frames that one call of `progress` takes at most.
+/// Largest number of frames that one call of `progress` takes.
 const FRAMES_MAX: usize = 16;
 
-/// A large message that has arrived; its sender has its room back when it is dropped.
+/// A large message that has arrived; dropping it returns its credit to the sender.
 #[derive(Debug)]
 pub struct MpiBlock {
     bytes: BlockBytes,
@@ -36,15 +36,15 @@ impl Drop for MpiBlock {
     }
 }
 
-/// Arrival behind a block that is still coming, or that block.
+/// A block that is still coming, or an arrival behind it.
 pub(super) enum DeferredArrival {
     Message(HandlerId, AlignedBytes),
-    /// With the bytes of its record.
+    /// With the length of its record in bytes.
     Block(HandlerId, OpenRequest<BlockBytes>, usize),
 }
 
 impl MpiEndpoint {
-    /// As [`Endpoint::progress`](isles_transport::Endpoint::progress), and sends nothing.
+    /// Does what [`Endpoint::progress`](isles_transport::Endpoint::progress) does, but sends nothing.
     pub(super) fn receive(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let mut count = self.deliver_stalled(inbound, deliver);
         let was_away = self.was_away();
@@ -56,8 +56,8 @@ impl MpiEndpoint {
             };
             let handed_on = self.take_in(frame, deliver);
             count += handed_on;
-            // A message alone in its frame is probably the last one for a place that looks all the time, and what it
-            // brings goes first: a look in vain takes as long as the library needs to ask the network.
+            // A message alone in its frame is probably the last one, for a place that polls all the time, and should be
+            // handled first: a look that finds nothing takes as long as the library needs to ask the network.
             if handed_on == 1 && !was_away {
                 break;
             }
@@ -65,7 +65,7 @@ impl MpiEndpoint {
         count
     }
 
-    /// Takes the oldest message if it is alone in its frame, of `from` and `class`, and wanted.
+    /// Takes the oldest message if it is wanted, alone in its frame, and of `from` and `class`.
     pub(super) fn receive_next(
         &self,
         from: PlaceId,
@@ -98,7 +98,7 @@ impl MpiEndpoint {
         Next::Left
     }
 
-    /// Takes in a frame; how many messages were handed on.
+    /// Handles a frame; returns the number of messages handed on.
     fn take_in(&self, frame: ArrivedFrame, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let (source, class) = (frame.source, frame.class);
         let Ok((returned, records)) = Frame::parse(frame.bytes()) else {
@@ -119,7 +119,7 @@ impl MpiEndpoint {
         records.map(|record| self.take_record(source, class, record, deliver)).sum()
     }
 
-    /// Takes back what a frame of `source` returns.
+    /// Takes back the credit that a frame of `source` returns.
     fn take_back(&self, source: PlaceId, returned: ReturnedCredit) {
         match self.peer(source).credit.give_back(returned) {
             Err(_) => self.declare_dead(source),
@@ -128,7 +128,7 @@ impl MpiEndpoint {
         }
     }
 
-    /// Returns `true` if something of `source` waits in `class` for a block, so that all that follows waits, too.
+    /// Returns `true` if messages of `source` in `class` wait for a block, so that all later ones wait, too.
     fn is_behind(&self, source: PlaceId, class: Class) -> bool {
         !self.peer(source).waiting[tag_of(class) as usize].is_empty()
     }
@@ -194,12 +194,12 @@ impl MpiEndpoint {
         0
     }
 
-    /// A large message of `source`, as its receiver has it.
+    /// Returns a large message of `source` as its receiver gets it.
     fn block_of(&self, source: PlaceId, bytes: BlockBytes) -> Body<'static> {
         Body::Block(Box::new(MpiBlock { bytes, source, dropped: Rc::clone(&self.dropped) }))
     }
 
-    /// Notes that a record of `source` was handed on: its bytes have to be given back.
+    /// Records that a record of `source` was handed on: its bytes must be returned.
     fn note_delivered(&self, source: PlaceId, class: Class, bytes: usize) {
         let mut peer = self.peer(source);
         peer.credit.note_delivered(class, bytes);
@@ -208,7 +208,7 @@ impl MpiEndpoint {
         }
     }
 
-    /// Hands on what waited for blocks that are here now; how many messages that were.
+    /// Hands on messages that waited for blocks that have now arrived; returns their number.
     fn deliver_stalled(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let mut count = 0;
         for (source, class) in self.stalled.take() {
@@ -239,7 +239,7 @@ impl MpiEndpoint {
         count
     }
 
-    /// The next that waited, if it is here.
+    /// Returns the next waiting arrival, if it is complete.
     fn next_waiting(&self, source: PlaceId, class: Class) -> Option<DeferredArrival> {
         let mut peer = self.peer(source);
         let waiting = &mut peer.waiting[tag_of(class) as usize];
@@ -260,7 +260,7 @@ impl MpiEndpoint {
         has_come
     }
 
-    /// Returns `true` if some block that others wait for is here.
+    /// Returns `true` if a block that others wait for has arrived.
     pub(super) fn has_stalled(&self) -> bool {
         self.stalled.borrow().iter().any(|(source, class)| {
             match self.peer(*source).waiting[tag_of(*class) as usize].front_mut() {

@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 /// Large enough for several messages of 2 MiB in flight, and for one graph of some million edges.
 pub(crate) const CACHED_BYTES_MAX: u64 = 32 << 20;
 
-/// Period of the memory estimate: pages are kept for as much as long blocks took at one time in this period or the one
-/// before, and for nothing once no block was lent for so long and the place has nothing to do.
+/// Period of the memory estimate. The arena keeps pages for the peak of long blocks in this period and the one before,
+/// and gives all of them back once no block was lent for a period and the place is idle.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
 /// Number of loans looked at for each new block.

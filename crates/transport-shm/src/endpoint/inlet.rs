@@ -1,8 +1,8 @@
 //! The receiving half of an endpoint.
 //!
-//! One [`Inlet`] a peer, with a ring for each class. It finds out which rings have something, shows records to
-//! `deliver`, gives credit back, and tells of deaths. What a peer wrote is checked before it is believed; a
-//! peer that broke the format is declared dead and never read again. It sends nothing.
+//! Each peer has an [`Inlet`] with a ring for each class. It finds the rings that have something, shows their records
+//! to `deliver`, returns credit, and reports deaths. What a peer wrote is checked before it is used; a peer that broke
+//! the format is declared dead, and its rings are never read again. It sends nothing.
 
 use crate::arena::block::{BlockDescriptor, ShmBlock};
 use crate::layout::PlaceBlock;
@@ -165,7 +165,7 @@ impl Inlets {
         count
     }
 
-    /// Looks into the rings of those who have rung.
+    /// Drains the rings whose peers have rung.
     fn progress_rung(
         &self,
         own: &PlaceBlock,
@@ -311,7 +311,7 @@ impl Inlets {
         self.expect_end(place);
     }
 
-    /// Tells of the places that are known to be dead and whose rings are drained.
+    /// Reports the places that are known to be dead and whose rings are drained.
     #[inline]
     pub(crate) fn deliver_ends(&self, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         if self.ending.borrow().is_empty() {

@@ -238,7 +238,7 @@ impl Segment {
         let returns = matches!(pinning, Pinning::Processors(_));
         for (place, processor) in self.all_places().zip(&homes.processors) {
             let block = self.block(place);
-            // Relaxed, both: read by places that are started, or told of their segment, after this.
+            // Relaxed, both: places read them after they start or receive the segment, which comes later.
             block.home.store(*processor as u32 + 1, Ordering::Relaxed);
             block.returns.store(returns.into(), Ordering::Relaxed);
         }
@@ -326,7 +326,8 @@ impl Segment {
         word != JOINED && Lifecycle::decode(word).is_dead()
     }
 
-    /// Changes the life of `place` to `next` if `may` agrees; `false` if it did not. Everybody is told of an end.
+    /// Sets the state of `place` to `next` if `may` accepts the present one; returns whether it did. Wakes all places
+    /// at an end.
     pub(crate) fn change_life(
         &self,
         place: PlaceId,

@@ -1,12 +1,12 @@
-//! One suite of promises that every transport keeps.
+//! One test suite of the promises that every transport keeps.
 //!
-//! The promises are in groups. Those about messages, blocks, credit and waits bind every transport; of the others a
-//! transport says which it keeps. It joins with one call, `isles_transport::conformance!(name, fixture, keeps deaths)`,
-//! which makes a module `name` with one test for each promise. A capability that it offers and does not name is found
-//! out. A promise is a [`Script`] for each place; a [`Fixture`] brings the endpoints and runs the scripts: [`Threads`]
-//! gives each place its own thread, [`Seeded`] runs all of them on the loopback. The suite is no part of a running
-//! program; it is public so that other crates can call it.
-//! Invariant: the scripts of two places share nothing but what they send, and end by what they see.
+//! The promises are in groups. Those about messages, blocks, credit and waits are required of every transport; a
+//! transport names the others that it keeps. It joins with one call, `isles_transport::conformance!(name, fixture,
+//! keeps deaths)`, which creates a module `name` with one test for each promise. A test fails if the transport offers a
+//! capability that it does not name. A promise has a [`Script`] for each place; a [`Fixture`] creates the endpoints and
+//! runs the scripts: [`Threads`] gives each place its own thread, [`Seeded`] runs all of them on the loopback. The
+//! suite is not part of a running program; it is public so that other crates can call it. Invariant: the scripts of two
+//! places share only their messages, and end according to what they receive.
 
 pub mod promises;
 mod script;
@@ -21,28 +21,28 @@ pub use threads::{EndpointSetup, Threads};
 
 use crate::PlaceId;
 
-/// One promise, as what each place does.
+/// One promise, as a script for each place.
 #[derive(Clone, Copy)]
 pub struct Promise {
-    /// Number of places that take part.
+    /// Number of participating places.
     pub places: u32,
-    /// Makes the script of a place, at that place.
+    /// Creates the script of a place, at that place.
     pub script: fn(PlaceId) -> Box<dyn Script>,
 }
 
-/// Brings the endpoints of one transport and runs scripts on them.
+/// Creates the endpoints of one transport and runs scripts on them.
 pub trait Fixture {
     /// Runs `promise` on fresh endpoints until all of its scripts have ended.
     ///
     /// # Panics
-    /// If a script panics, if nothing moves any more, or if a message arrives at a script that is done.
+    /// A script panics, no script makes progress any more, or a message arrives at a script that is done.
     fn keep(&self, promise: &Promise);
 }
 
 /// Subject of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// Small messages: order, lengths, refusals; how a place ends in good order. Kept by every transport.
+    /// Small messages: order, lengths, refusals; the orderly end of a place. Kept by every transport.
     Messages,
     /// Large messages. Kept by every transport.
     Blocks,
@@ -54,7 +54,7 @@ pub enum Group {
     Multicast,
     /// Words and regions: [`Endpoint::shared_memory`](crate::Endpoint::shared_memory).
     SharedMemory,
-    /// The others survive the death of a place, and are told of it.
+    /// The other places survive the death of a place, and receive a report.
     Deaths,
 }
 
@@ -64,26 +64,25 @@ impl Group {
         matches!(self, Group::Messages | Group::Blocks | Group::Credit | Group::Waits)
     }
 
-    /// The group as a bit of [`promises::nothing_else_is_offered`].
+    /// Returns the group as a bit of [`promises::nothing_else_is_offered`].
     pub const fn bit(self) -> u8 {
         1 << self as u8
     }
 }
 
-/// A promise, its name, and what it is about.
+/// A promise with its name and its subject.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedPromise {
     /// Subject of the promise.
     pub group: Group,
     /// Its name.
     pub name: &'static str,
-    /// Makes it.
+    /// Creates the promise.
     pub promise: fn() -> Promise,
 }
 
-/// Makes a module `$name` with one test for each promise of the groups that every transport keeps, and of those after
-/// `keeps`: `multicast`, `shared_memory`, `deaths`. `$fixture` is a
-/// [`conformance::Fixture`](crate::conformance::Fixture).
+/// Creates a module `$name` with one test for each promise of the required groups, and of the groups after `keeps`:
+/// `multicast`, `shared_memory`, `deaths`. `$fixture` is a [`conformance::Fixture`](crate::conformance::Fixture).
 #[macro_export]
 macro_rules! conformance {
     (@group messages $form:ident $($fixture:expr)?) => {

@@ -1,7 +1,7 @@
-//! The promises: what each transport keeps, one function each.
+//! The promises of every transport, one function each.
 //!
-//! The functions say who takes part and what is sent; how is said by the scripts beside this file. A promise belongs
-//! here if every transport that has what it is about must keep it, and a program could otherwise hang or go wrong.
+//! A function defines the places and the messages; the scripts beside this file execute them. A promise belongs here if
+//! every transport with the capability must keep it, and a program could otherwise hang or fail.
 
 use super::script::back_pressure::{Size, back_pressure};
 use super::script::calls::{self, PingPong};
@@ -16,7 +16,7 @@ use super::{Group, Promise, Script};
 use crate::random::Random;
 use crate::{Class, Limits, PlaceId};
 
-/// Each place knows its number and how many there are; limits are sensible; nobody starts dead.
+/// Each place knows its number and the number of places; limits are sensible; all places start alive.
 pub fn endpoints_know_their_place() -> Promise {
     Promise {
         places: 3,
@@ -24,22 +24,22 @@ pub fn endpoints_know_their_place() -> Promise {
     }
 }
 
-/// In each class, what one place sends to another arrives once, complete and in order.
+/// In each class, messages from one place to another arrive once, complete and in order.
 pub fn messages_of_one_pair_and_class_stay_in_order() -> Promise {
     Promise { places: 3, script: |here| Box::new(Exchange::of(here, many_small)) }
 }
 
-/// Messages of 0 bytes up to the limit of their class, written into more room than they need.
+/// Messages of 0 bytes up to the limit of their class arrive, written into more room than they need.
 pub fn every_length_up_to_the_limit_arrives_unchanged() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::of(here, lengths)) }
 }
 
-/// One byte over a limit is refused before anything is written; afterwards all is as before.
+/// One byte over a limit is refused before anything is written, without a lasting effect.
 pub fn a_longer_message_is_refused() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::send_too_long, few_small)) }
 }
 
-/// A `fill` that gives `None` sends nothing and uses nothing up.
+/// A `fill` that returns `None` sends nothing and consumes nothing.
 pub fn an_abandoned_message_leaves_no_trace() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::of(here, abandoned)) }
 }
@@ -54,12 +54,12 @@ pub fn a_full_queue_has_room_again() -> Promise {
     Promise { places: 2, script: |here| back_pressure(here, 20, Size::Most) }
 }
 
-/// Blocks of one byte up to some megabytes.
+/// Blocks of one byte up to some megabytes arrive.
 pub fn blocks_of_every_size_arrive_unchanged() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::of(here, block_sizes)) }
 }
 
-/// Blocks live as long as the receiver keeps them, and their memory comes back in any order, for ever.
+/// Blocks live as long as the receiver keeps them, and their memory can be returned in any order without limit.
 pub fn kept_blocks_stay_intact_and_are_dropped_in_any_order() -> Promise {
     Promise { places: 3, script: |here| Box::new(Exchange::of(here, many_blocks)) }
 }
@@ -69,7 +69,7 @@ pub fn a_block_that_is_dropped_wakes_a_refused_sender() -> Promise {
     Promise { places: 2, script: held_blocks }
 }
 
-/// A sender that is refused, and then sends something else, is still woken when there is room for what was refused.
+/// A sender that is refused, and then sends something else, is still woken when there is room for the refused message.
 pub fn a_refusal_is_not_forgotten_over_a_later_success() -> Promise {
     Promise { places: 3, script: refused_sends }
 }
@@ -89,8 +89,8 @@ pub fn a_send_to_oneself_is_an_assertion() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::send_to_oneself, few_small)) }
 }
 
-/// Whoever writes a message calls nothing meanwhile: the memory is lent to it alone, and a second message would be
-/// written into the same.
+/// A `fill` must not call the endpoint: the memory is lent to it alone, and a second message would be written into the
+/// same memory.
 pub fn a_call_from_within_fill_is_an_assertion() -> Promise {
     Promise {
         places: 2,
@@ -98,37 +98,37 @@ pub fn a_call_from_within_fill_is_an_assertion() -> Promise {
     }
 }
 
-/// A death is told once, behind all messages of the dead place; then sends to it answer so.
+/// A death is reported once, after all messages of the dead place; later sends to it return the error.
 pub fn a_death_is_told_once_after_the_last_message() -> Promise {
     Promise { places: 3, script: |here| death(here, 2, VictimEnd::Sudden) }
 }
 
-/// A place that sends to another while that one dies gets the answer, also while waiting for room.
+/// A place that sends to a dying place gets the error, also while it waits for room.
 pub fn a_sender_to_a_place_that_dies_is_released() -> Promise {
     Promise { places: 3, script: |here| death(here, 2, VictimEnd::UnderPressure) }
 }
 
-/// Half of the places die; the others hear of each.
+/// Half of the places die; the others receive a report of each death.
 pub fn several_deaths_are_told_one_by_one() -> Promise {
     Promise { places: 8, script: |here| death(here, 4, VictimEnd::UnderPressure) }
 }
 
-/// Messages that a place sent before it left arrive in full, and nobody is told of a death.
+/// Messages that a place sent before it left arrive in full, and no death is reported.
 pub fn an_orderly_end_is_not_a_death() -> Promise {
     Promise { places: 3, script: |here| death(here, 2, VictimEnd::Orderly) }
 }
 
-/// A wait without a timeout ends when a message arrives, whenever it arrives.
+/// A wait without a timeout ends when a message arrives, before it or during it.
 pub fn an_arrival_ends_a_wait() -> Promise {
     Promise { places: 2, script: |_| Box::new(PingPong::new(2_000)) }
 }
 
-/// A wait without a timeout ends when another thread says so, before it or during it.
+/// A wait without a timeout ends when another thread unparks the place, before it or during it.
 pub fn an_unpark_ends_a_wait() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::wait_for_unpark, few_small)) }
 }
 
-/// A wait can be told to look at something else, and a place can ask whether it would end at once.
+/// A wait can have a further condition, and a place can ask if the wait would end immediately.
 pub fn a_wait_ends_for_what_else_is_looked_at() -> Promise {
     Promise {
         places: 2,
@@ -136,12 +136,12 @@ pub fn a_wait_ends_for_what_else_is_looked_at() -> Promise {
     }
 }
 
-/// A wait ends by itself.
+/// A wait ends at its timeout.
 pub fn a_wait_ends_at_its_timeout() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::wait_for_timeout, few_small)) }
 }
 
-/// A message that is looked at alone is the oldest of its route; it is gone if it was wanted, and else stays.
+/// A message taken alone is the oldest of its route; it is removed if it was wanted, and stays otherwise.
 pub fn a_message_taken_alone_is_the_oldest() -> Promise {
     Promise { places: 3, script: |here| Box::new(Exchange::picking(here, random_mix)) }
 }
@@ -151,17 +151,17 @@ pub fn a_message_to_several_arrives_at_each_in_order() -> Promise {
     Promise { places: 4, script: |_| Box::new(MulticastExchange::default()) }
 }
 
-/// Words are written by any place that shares memory with theirs, and seen by all of those.
+/// The words of a place can be written and are seen by all places that share memory with it.
 pub fn words_are_the_same_memory_at_all_places() -> Promise {
     Promise { places: 3, script: |_| Box::new(Words::default()) }
 }
 
-/// A region is written by its place and by all that share memory with it, who are the same as for words.
+/// A region can be written by its place and by all places that share memory with it, the same places as for words.
 pub fn regions_are_the_same_memory_at_all_places() -> Promise {
     Promise { places: 3, script: |_| Box::new(Regions::default()) }
 }
 
-/// Regions are zero at first and have nothing in common; their room comes back; what no memory has is refused.
+/// Regions are zero at first and disjoint; their room can be reused; a region that does not fit is refused.
 pub fn regions_are_zero_and_apart_and_come_back() -> Promise {
     Promise {
         places: 2,
@@ -169,13 +169,13 @@ pub fn regions_are_zero_and_apart_and_come_back() -> Promise {
     }
 }
 
-/// A place that has written to a word and wakes the word's place need not send anything: that place looks there before
+/// A place that writes to a word and wakes the word's place need not send a message: that place checks the word before
 /// it sleeps.
 pub fn a_place_is_woken_for_what_it_looks_at_in_memory() -> Promise {
     Promise { places: 3, script: |_| Box::new(Wakes::default()) }
 }
 
-/// The capabilities are offered of which `OFFERED` has the [`Group::bit`], and no other.
+/// The offered capabilities are exactly those whose [`Group::bit`] is set in `OFFERED`.
 pub fn nothing_else_is_offered<const OFFERED: u8>() -> Promise {
     fn check<const OFFERED: u8>(endpoint: &dyn crate::Endpoint) {
         let lengths =
@@ -188,12 +188,12 @@ pub fn nothing_else_is_offered<const OFFERED: u8>() -> Promise {
     Promise { places: 3, script: |here| Box::new(Exchange::after(here, check::<OFFERED>, few_small)) }
 }
 
-/// 48 places, each pair in both directions and both classes.
+/// 48 places exchange messages, each pair in both directions and both classes.
 pub fn many_places_all_reach_each_other() -> Promise {
     Promise { places: 48, script: |here| Box::new(Exchange::of(here, few_small)) }
 }
 
-/// Everything at once, in drawn order.
+/// All kinds of messages are sent in random order.
 pub fn a_long_random_mix_arrives_as_sent() -> Promise {
     Promise { places: 4, script: |here| Box::new(Exchange::of(here, random_mix)) }
 }

@@ -1,7 +1,7 @@
 //! Runs promises on the loopback, each for many seeds.
 //!
-//! A place runs only when it is busy or when its wait would end, so a lost wake-up stalls the world, and a
-//! stalled world fails at once. There is no clock here.
+//! A place runs only when it is busy or when its wait would end, so a lost wake-up stalls the world, and a stalled
+//! world fails immediately. There is no clock here.
 
 use super::{Fixture, Promise, Script, Step};
 use crate::loopback::{LoopbackEndpoint, Plan, World};
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Turns in a row without a busy one after which a run counts as stalled.
 const QUIET_TURNS_MAX: u32 = 20_000;
 
-/// Rounds of a last look for messages that nobody should have sent.
+/// Number of final checks for unexpected messages.
 const LAST_LOOKS: u32 = 3;
 
 /// Promises on simulated worlds.
@@ -21,15 +21,14 @@ pub struct Seeded {
     pub plan: fn(u64) -> Plan,
     /// Seeds to run.
     pub seeds: Range<u64>,
-    /// Number of places of the world that one place of a run stands for: place `p` of `n` is `p`, `n + p`, and so on.
+    /// Number of places of the world for one place of a run: place `p` of `n` has `p`, `n + p`, and so on.
     pub ends: u32,
-    /// Function that makes the endpoint of a place as the scripts see it: the only one, or something in front of
-    /// several.
+    /// Creates the endpoint of a place as the scripts see it: the only one, or one that wraps several.
     pub attach: fn(Vec<LoopbackEndpoint>, u32) -> Box<dyn Endpoint>,
 }
 
 impl Seeded {
-    /// The endpoints of the world as they are.
+    /// Returns the fixture of the world's plain endpoints.
     pub fn plain(plan: fn(u64) -> Plan, seeds: Range<u64>) -> Seeded {
         fn only(mut endpoints: Vec<LoopbackEndpoint>, _places: u32) -> Box<dyn Endpoint> {
             Box::new(endpoints.remove(0))
@@ -38,7 +37,7 @@ impl Seeded {
     }
 }
 
-/// The world of a run, of whose places several may be one.
+/// The world of a run, in which several places may form one.
 struct HostedWorld {
     world: World,
     places: u32,
@@ -46,7 +45,7 @@ struct HostedWorld {
 }
 
 impl HostedWorld {
-    /// The places of the world that `place` is.
+    /// Returns the places of the world that form `place`.
     fn ends_of(&self, place: PlaceId) -> impl Iterator<Item = PlaceId> {
         let places = self.places;
         (0..self.ends).map(move |end| PlaceId(end * places + place.0))
@@ -77,7 +76,7 @@ struct ScriptRunner {
     last: Step,
 }
 
-/// Says which seed failed.
+/// Prints the failed seed.
 struct Failing(u64);
 
 impl Drop for Failing {

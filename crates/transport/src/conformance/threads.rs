@@ -1,6 +1,6 @@
 //! Runs promises with each place in a thread of its own.
 //!
-//! Endpoints stay in their thread, so what crosses is the means to make them. An idle place waits without a
+//! Endpoints stay in their thread, so the fixture passes functions that create them. An idle place waits without a
 //! timeout: a lost wake-up stalls the run, and a stalled run fails at the deadline, the only use of the clock.
 //! Invariant: no endpoint is dropped before all scripts are done, unless its place dies or leaves.
 
@@ -14,30 +14,30 @@ use std::time::{Duration, Instant};
 
 /// Set-up and end of one thread's endpoint.
 pub struct EndpointSetup {
-    /// Makes the endpoint; called in the thread of the place.
+    /// Creates the endpoint; called in the thread of the place.
     pub open: Box<dyn FnOnce() -> Box<dyn Endpoint> + Send>,
-    /// Lets the place die: the others learn of a death, not of an orderly end.
+    /// Kills the place: the others see a death, not an orderly end.
     pub kill: Box<dyn FnOnce(Box<dyn Endpoint>) + Send>,
 }
 
 /// Promises on endpoints of threads.
 pub struct Threads<F> {
-    /// Makes the endpoints of a new run of `places` places.
+    /// Creates the endpoints of a new run of `places` places.
     pub setups: F,
-    /// After this time without an end the run counts as stalled; generous, nothing is measured.
+    /// Time after which the run counts as stalled; it is generous, because nothing is measured.
     pub deadline: Duration,
 }
 
 impl<F: Fn(u32) -> Vec<EndpointSetup>> Threads<F> {
-    /// Threads with a deadline of two minutes.
+    /// Returns threads with a deadline of two minutes.
     pub fn new(setups: F) -> Threads<F> {
         Threads { setups, deadline: Duration::from_secs(120) }
     }
 }
 
-/// State the threads of one run share.
+/// State shared by the threads of one run.
 struct Run {
-    /// Places whose script has not ended; 0 also after a failure.
+    /// Number of places whose script has not ended; also 0 after a failure.
     playing: AtomicUsize,
     unparkers: Mutex<Vec<Arc<dyn Unpark>>>,
 }
@@ -48,7 +48,7 @@ impl Run {
         self.playing.load(Ordering::Acquire) == 0
     }
 
-    /// Takes one place out.
+    /// Removes one place.
     fn step_down(&self) {
         // PAIR conformance.playing: publish
         let earlier =
@@ -86,8 +86,8 @@ impl<F: Fn(u32) -> Vec<EndpointSetup>> Fixture for Threads<F> {
             thread::spawn(move || {
                 let result = catch_unwind(AssertUnwindSafe(|| play(&run, setup, script(here))));
                 let failed = result.is_err();
-                // Before giving up, so that the cause is reported ahead of its consequences at other places.
-                // An error means that the run has failed already.
+                // The report comes first, so that the cause precedes its consequences at other places. An error means
+                // that the run has failed already.
                 let _ = report.send(result);
                 if failed {
                     run.give_up();

@@ -232,8 +232,8 @@ impl State {
             return None;
         }
         let index = if self.plan.reorder { self.random.index(count) } else { 0 };
-        let head = ready().nth(index)?;
-        let message = self.sites[here.index()].pop(head)?;
+        let (ready_step, key) = ready().nth(index)?;
+        let message = self.sites[here.index()].pop(ready_step, key)?;
         self.record(Event::Delivery, here, u64::from(message.source.0) << 1 | message.class as u64);
         Some(Delivery::InFlightMessage(message))
     }
@@ -247,9 +247,8 @@ impl State {
 
     /// Takes the message that [`State::first`] shows.
     pub(super) fn take_first(&mut self, here: PlaceId, source: PlaceId, class: Class) {
-        let head = self.first(here, source, class).map(|first| (first.ready_step, lane_key(source, class)));
-        if let Some(head) = head {
-            self.sites[here.index()].pop(head);
+        if let Some(ready_step) = self.first(here, source, class).map(|first| first.ready_step) {
+            self.sites[here.index()].pop(ready_step, lane_key(source, class));
             self.record(Event::Delivery, here, u64::from(source.0) << 1 | class as u64);
         }
     }
@@ -406,12 +405,12 @@ impl State {
 }
 
 impl PlaceStatus {
-    fn pop(&mut self, head: (u64, LaneKey)) -> Option<InFlightMessage> {
-        self.heads.remove(head);
-        let lane = self.lanes.get_mut(head.1)?;
+    fn pop(&mut self, ready_step: u64, key: LaneKey) -> Option<InFlightMessage> {
+        self.heads.remove((ready_step, key));
+        let lane = self.lanes.get_mut(key)?;
         let message = lane.pop_front();
         if let Some(next) = lane.front() {
-            self.heads.insert((next.ready_step, head.1));
+            self.heads.insert((next.ready_step, key));
         }
         message
     }

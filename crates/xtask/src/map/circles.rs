@@ -7,8 +7,8 @@
 
 use super::imports::{Import, imports};
 use crate::finding::Finding;
+use crate::ratchet::{Ratchet, Unit};
 use crate::syntax::items;
-use crate::tidy::ratchet::{Ratchet, Unit};
 use crate::tree::{File, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 

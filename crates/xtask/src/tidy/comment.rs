@@ -3,9 +3,9 @@
 //! Refused: a first word such as `What` or `How`, which begins a clause without a subject. Each crate that has some is
 //! in the list `[comments]`, with a number that may only shrink.
 
-use super::ratchet::{Ratchet, Unit};
 use crate::finding::Finding;
-use crate::tree::{File, Tree};
+use crate::ratchet::{Ratchet, Unit};
+use crate::tree::{File, Tree, owner_of};
 use std::collections::BTreeMap;
 
 /// First words of clauses that have no subject.
@@ -26,7 +26,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     for file in tree.files_ending("rs") {
         for line in headless(file) {
             let first = || (file.path.clone(), line, 0);
-            counts.entry(crate_of(&file.path)).or_insert_with(first).2 += 1;
+            counts.entry(owner_of(&file.path).to_owned()).or_insert_with(first).2 += 1;
         }
     }
     list.judge(0, counts)
@@ -45,14 +45,6 @@ fn headless(file: &File) -> Vec<usize> {
         is_inside = text.is_some();
     }
     found
-}
-
-/// Returns the folder of the crate that has the file at `path`, without `crates/` or `apps/`.
-fn crate_of(path: &str) -> String {
-    let mut folders = path.split('/');
-    let first = folders.next().unwrap_or_default();
-    let name = if matches!(first, "crates" | "apps") { folders.next() } else { Some(first) };
-    name.unwrap_or_default().to_string()
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! has a folder of programs (`src/bin`) a median, each of which calls its library.
 //! Each rule has a list of exceptions that may only shrink.
 
-use super::ratchet::{Ratchet, Unit};
 use crate::finding::Finding;
+use crate::ratchet::{Ratchet, Unit};
 use crate::tree::{File, Tree, crate_of, inside_crate};
 use std::collections::BTreeMap;
 
@@ -103,8 +103,9 @@ fn number(path: &str, number: usize) -> (String, (String, usize, usize)) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{found, ratchet};
+    use super::super::found;
     use super::{check, median};
+    use crate::ratchet;
 
     const FOLDER: &str = "crates/a/src/b";
 

@@ -3,8 +3,8 @@
 //! Two crates may share a word, as an interface and its user do; with three, the name is ambiguous. Only the types of
 //! the product count, not those of tests. There is a list of exceptions that may only shrink.
 
-use super::ratchet::{Ratchet, Unit};
 use crate::finding::Finding;
+use crate::ratchet::{Ratchet, Unit};
 use crate::syntax::items;
 use crate::tree::{Tree, crate_of};
 use std::collections::BTreeMap;
@@ -55,8 +55,9 @@ fn types(tree: &Tree) -> BTreeMap<&str, Owners<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{found, ratchet};
+    use super::super::found;
     use super::check;
+    use crate::ratchet;
 
     const TYPE: &str = "pub struct Row;\n";
 

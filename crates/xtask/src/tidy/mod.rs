@@ -11,8 +11,8 @@ mod name;
 mod page;
 mod pair;
 mod phrase;
-pub mod ratchet;
 mod size;
+mod tuple;
 mod unsafety;
 
 use crate::finding::Finding;
@@ -26,6 +26,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         phrase::check,
         unsafety::check,
         pair::check,
+        tuple::check,
         name::check,
         homonym::check,
         size::check,

@@ -4,10 +4,10 @@
 //! what to write instead. Code blocks of pages count as well. Each crate or folder that has some is in the list
 //! `[phrases]`, with a number that may only shrink.
 
-use super::ratchet::{self, Ratchet, Unit};
 use crate::finding::Finding;
 use crate::lexer::TokenKind;
-use crate::tree::{File, Tree, crate_of};
+use crate::ratchet::{self, Ratchet, Unit};
+use crate::tree::{File, Tree, owner_of};
 use std::collections::BTreeMap;
 
 /// Phrases, in lower case, and what to write instead.
@@ -45,7 +45,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let files = tree.files_ending("md").chain(tree.files_ending("rs")).filter(|file| file.path != OWN);
     for file in files {
         for finding in found_in(file) {
-            found.entry(owner(&file.path)).or_default().push(finding);
+            found.entry(owner_of(&file.path).to_owned()).or_default().push(finding);
         }
     }
     let numbers = found.iter().map(|(owner, findings)| {
@@ -55,15 +55,9 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     // An owner with too many phrases gets all of them, each with its line.
     let each = findings.into_iter().flat_map(|finding| match finding.path == ratchet::PATH {
         true => vec![finding],
-        false => found.remove(&owner(&finding.path)).unwrap_or_default(),
+        false => found.remove(owner_of(&finding.path)).unwrap_or_default(),
     });
     each.collect()
-}
-
-/// Returns the crate of a file, or its folder, or for one at the root the file itself.
-fn owner(path: &str) -> String {
-    let folder = || path.split('/').next().unwrap_or(path);
-    crate_of(path).unwrap_or_else(folder).to_owned()
 }
 
 fn found_in(file: &File) -> impl Iterator<Item = Finding> {
@@ -107,8 +101,9 @@ fn has(text: &str, phrase: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{found, ratchet};
+    use super::super::found;
     use super::check;
+    use crate::ratchet;
 
     #[test]
     fn phrases_are_refused_in_pages_comments_and_texts_and_not_in_code_tests_or_within_words() {

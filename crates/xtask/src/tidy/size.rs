@@ -4,8 +4,8 @@
 //! inside a file, and lines over 120 columns (apart from tables, addresses and long texts in quotes, which cannot
 //! be broken). The first two have a list of exceptions that may only shrink.
 
-use super::ratchet::Ratchet;
 use crate::finding::Finding;
+use crate::ratchet::Ratchet;
 use crate::syntax::{functions, length};
 use crate::tree::Tree;
 use std::collections::BTreeMap;
@@ -92,8 +92,9 @@ fn long_lines(tree: &Tree) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{found, ratchet};
+    use super::super::found;
     use super::check;
+    use crate::ratchet;
 
     /// A file with one function of `lines` lines.
     fn function(lines: usize) -> String {

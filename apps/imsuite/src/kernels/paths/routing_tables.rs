@@ -96,7 +96,7 @@ impl Kernel for RoutingTables {
             let lengths = lengths_from(input, target);
             longest = longest.max(lengths.iter().flatten().max().copied().unwrap_or_default());
             for (node, answer) in answers.iter().enumerate() {
-                check_hop(input, (node, target), answer, &lengths)?;
+                check_hop(input, node, target, answer, &lengths)?;
             }
         }
         Ok(format!("the longest shortest path has length {longest}; compared with a sequential Dijkstra"))
@@ -106,7 +106,8 @@ impl Kernel for RoutingTables {
 /// Checks that the first hop from a node to a target is that of a shortest path.
 fn check_hop(
     input: &Input,
-    (node, target): (usize, usize),
+    node: usize,
+    target: usize,
     answer: &[i64],
     lengths: &[Option<u64>],
 ) -> Result<(), String> {

@@ -113,7 +113,7 @@ impl<'a> Dataset<'a> {
     fn default_quads(&self, parts: [Option<&DatasetTerm>; 3]) -> Quads<'a> {
         let [subject, predicate, object] = parts;
         if let Some(DatasetTerm::Column { table, column }) = predicate {
-            return self.cells((*table, *column), subject, object);
+            return self.cells(*table, *column, subject, object);
         }
         let data: &'a ActiveDataset<'a> = self.data;
         quads_of(&data.default, parts, None)
@@ -122,7 +122,8 @@ impl<'a> Dataset<'a> {
     /// The cells of a column, or the rows of a table, that a pattern asks for.
     fn cells(
         &self,
-        (table, column): (u32, Option<u32>),
+        table: u32,
+        column: Option<u32>,
         subject: Option<&DatasetTerm>,
         object: Option<&DatasetTerm>,
     ) -> Quads<'a> {

@@ -124,7 +124,7 @@ impl QueryRun<'_> {
     ) -> Result<(), QueryFault> {
         let terms = self.peers.fetch(table.columns.iter().flatten().copied()).await?;
         let own = self.peers.dictionary();
-        let mut add = |number| dictionary.intern(terms.bytes(number, (self.peers.numbering(), &own)));
+        let mut add = |number| dictionary.intern(terms.bytes(number, self.peers.numbering(), &own));
         table.columns = renumbered(table, &mut add);
         Ok(()) // their numbers by the numbering of one place, in which the first has number 1
     }

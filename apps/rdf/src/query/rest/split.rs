@@ -131,7 +131,7 @@ pub fn ordered(pattern: &GraphPattern) -> GraphPattern {
                 let inner = by_all(ordered(inner), expression.clone(), variables);
                 GraphPattern::Project { inner, variables: variables.clone() }
             }
-            GraphPattern::Group { inner, variables, aggregates } if aggregates.iter().any(needs_order) => {
+            GraphPattern::Group { inner, variables, aggregates } if has_ordered(aggregates) => {
                 let mut all = BTreeSet::new();
                 inner.on_in_scope_variable(|variable| _ = all.insert(variable));
                 let is_own = |variable: &&Variable| !variable.as_str().starts_with(ROW);
@@ -181,9 +181,14 @@ fn by_all(
 }
 
 /// Returns `true` if the value of an aggregate depends on the order of solutions.
-fn needs_order((_, aggregate): &(Variable, AggregateExpression)) -> bool {
-    let AggregateExpression::FunctionCall { name, .. } = aggregate else { return false };
-    matches!(name, AggregateFunction::GroupConcat { .. } | AggregateFunction::Sample)
+fn has_ordered(aggregates: &[(Variable, AggregateExpression)]) -> bool {
+    let needs_order = |aggregate: &AggregateExpression| match aggregate {
+        AggregateExpression::FunctionCall { name, .. } => {
+            matches!(name, AggregateFunction::GroupConcat { .. } | AggregateFunction::Sample)
+        }
+        _ => false,
+    };
+    aggregates.iter().any(|(_, aggregate)| needs_order(aggregate))
 }
 
 /// Returns `true` if the solutions of a query are ordered.

@@ -46,8 +46,10 @@ pub fn index(effort: Effort) {
         (there.side(), there.side(), back.side(), back.side());
     let half = half_round_trip(
         effort,
-        (|number| out.push(number), || replies.pop()),
-        (|number| answers.push(number), || calls.pop()),
+        |number| out.push(number),
+        || replies.pop(),
+        || calls.pop(),
+        |number| answers.push(number),
     );
     print_figure("half_round_trip_us", half);
     let (mut out, mut messages) = (way.side(), way.side());
@@ -61,38 +63,43 @@ pub fn marked(effort: Effort) {
         (there.side(), there.side(), back.side(), back.side());
     let half = half_round_trip(
         effort,
-        (|number| out.push_marked(number), || replies.pop_marked()),
-        (|number| answers.push_marked(number), || calls.pop_marked()),
+        |number| out.push_marked(number),
+        || replies.pop_marked(),
+        || calls.pop_marked(),
+        |number| answers.push_marked(number),
     );
     print_figure("half_round_trip_us", half);
     let (mut out, mut messages) = (way.side(), way.side());
     print_figure("rate_million", rate(effort, |number| out.push_marked(number), || messages.pop_marked()));
 }
 
-/// Microseconds of one way of an exchange between this thread and another; each side is a push and a pop.
+/// Microseconds of one way of an exchange between this thread, which sends calls and receives answers, and another,
+/// which receives the calls and answers them.
 fn half_round_trip(
     effort: Effort,
-    mut caller: (impl FnMut(u64), impl FnMut() -> u64),
-    mut answerer: (impl FnMut(u64) + Send, impl FnMut() -> u64 + Send),
+    mut send_call: impl FnMut(u64),
+    mut receive_answer: impl FnMut() -> u64,
+    mut receive_call: impl FnMut() -> u64 + Send,
+    mut send_answer: impl FnMut(u64) + Send,
 ) -> f64 {
     thread::scope(|scope| {
         scope.spawn(move || {
             pin(1);
             loop {
-                match answerer.1() {
+                match receive_call() {
                     END => return,
-                    number => answerer.0(number),
+                    number => send_answer(number),
                 }
             }
         });
         pin(0);
         let seconds = seconds_per_step(effort, |count| {
             for number in 0..count {
-                caller.0(number);
-                caller.1();
+                send_call(number);
+                receive_answer();
             }
         });
-        caller.0(END);
+        send_call(END);
         seconds * 1e6 / 2.0
     })
 }

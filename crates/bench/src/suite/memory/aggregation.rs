@@ -44,7 +44,7 @@ const RANDOM_ACCESS: Group = Group {
     ],
     rows: &[Row {
         name: "gups",
-        question: "updates of RandomAccess; MPI: the same in C, exchanged by Alltoallv",
+        question: "updates of RandomAccess; MPI: in C by Alltoallv",
         unit: "M/s",
         better: Better::More,
         ours: figure(TWO_PLACES, RATE),
@@ -55,8 +55,8 @@ const RANDOM_ACCESS: Group = Group {
             figure(MESSAGE_EACH, RATE),
         ],
         targets: &[
-            Target::BestOf { limit: 1.6, of: &[ONE_PROCESS], words: "a process's alone" },
-            Target::BestOf { limit: 5.0, of: &[OPEN_MPI, MPICH], words: "the better MPI's" },
+            Target::BestOf { limit: 1.6, of: &[ONE_PROCESS], words: "C, 1 process" },
+            Target::BestOf { limit: 5.0, of: &[OPEN_MPI, MPICH], words: "better MPI" },
         ],
         quoted_with: None,
     }],
@@ -89,14 +89,14 @@ const HPCC: Group = Group {
     rows: &[
         Row {
             name: "gups-hpcc",
-            question: "updates of RandomAccess; MPIRandomAccess of HPCC with 2 ranks",
+            question: "updates of RandomAccess; HPCC: 2 ranks",
             peers: &[figure(OF_HPCC, "updates_million")],
             targets: &[Target::BestPeer(5.0)],
             ..BESIDE_HPCC
         },
         Row {
             name: "gups-hpcc-alone",
-            question: "updates of RandomAccess; that of HPCC in one process, whose table is half of it",
+            question: "updates of RandomAccess; HPCC: one process, half the table",
             peers: &[figure(OF_HPCC, "process_updates_million")],
             targets: &[Target::BestPeer(1.6)],
             ..BESIDE_HPCC
@@ -118,7 +118,7 @@ const SPAWNED: Group = Group {
     ],
     rows: &[Row {
         name: "spawned",
-        question: "updates of RandomAccess on 8 MiB, aggregated; beside: a spawn_at! of a tiny body for each",
+        question: "updates of RandomAccess on 8 MiB, aggregated",
         unit: "M/s",
         better: Better::More,
         ours: figure(TWO_PLACES, RATE),
@@ -146,7 +146,7 @@ const HISTOGRAM: Group = Group {
     ],
     rows: &[Row {
         name: "histogram",
-        question: "counts into 1,000 entries of each place, in all; MPI: the same in C, 4,096 ahead",
+        question: "counts into 1,000 entries of each place; MPI: in C, 4,096 ahead",
         unit: "M/s",
         better: Better::More,
         ours: figure(TWO_PLACES, RATE),
@@ -167,7 +167,7 @@ const INDEX_GATHER: Group = Group {
     }],
     rows: &[Row {
         name: "index-gather",
-        question: "reads of random ones of 1,000 entries of each place, in all",
+        question: "random reads of 1,000 entries of each place",
         unit: "M/s",
         better: Better::More,
         ours: figure(TWO_PLACES, RATE),

@@ -26,7 +26,7 @@ const GUARDS: Group = Group {
     rows: &[
         Row {
             name: "read-guard",
-            question: "a guard to read, where the last one was",
+            question: "a read guard at the place of the last one",
             unit: "ns",
             ours: figure(TWO_PLACES, "read_ns"),
             targets: &[Target::Value(30.0)],
@@ -34,7 +34,7 @@ const GUARDS: Group = Group {
         },
         Row {
             name: "write-guard",
-            question: "a guard to write, where the last one was",
+            question: "a write guard at the place of the last one",
             unit: "ns",
             ours: figure(TWO_PLACES, "write_ns"),
             targets: &[Target::Value(60.0)],
@@ -42,10 +42,10 @@ const GUARDS: Group = Group {
         },
         Row {
             name: "hand-over",
-            question: "a guard to write that changes hands between 2 places",
+            question: "a write guard that moves between 2 places",
             ours: figure(TWO_PLACES, "hand_over_us"),
             beside: &[figure(RAW, "half_round_trip_us")],
-            targets: &[Target::BestOf { limit: 3.0, of: &[RAW], words: "a raw message's" }],
+            targets: &[Target::BestOf { limit: 3.0, of: &[RAW], words: "raw message" }],
             ..ROW
         },
     ],
@@ -98,7 +98,7 @@ const CLUSTERS: Group = Group {
         },
         Row {
             name: "quality",
-            question: "the modularity that comes of it",
+            question: "its modularity",
             peers: &[figure(PLM, "modularity"), figure(MULTILEVEL, "modularity")],
             quoted_with: Some("modularity-1"),
             ..QUALITY
@@ -126,7 +126,7 @@ const POWER: Group = Group {
         },
         Row {
             name: "power-quality",
-            question: "the modularity that comes of it",
+            question: "its modularity",
             peers: &[
                 figure(PLM, "modularity"),
                 figure(MULTILEVEL, "modularity"),

@@ -27,7 +27,7 @@ const ACCESSES: Group = Group {
             question: "`put` of 8 bytes and `flush`; MPI: Put and Win_flush",
             ours: figure(TWO_PLACES, "put_us"),
             peers: &[figure(OPEN_MPI, "put_us"), figure(MPICH, "put_us")],
-            targets: &[Target::BestOf { limit: 1.0, of: &[OPEN_MPI], words: "Open MPI's" }],
+            targets: &[Target::BestOf { limit: 1.0, of: &[OPEN_MPI], words: "Open MPI" }],
             ..ACCESS
         },
         Row {
@@ -35,7 +35,7 @@ const ACCESSES: Group = Group {
             question: "`fetch_add` of 8 bytes; MPI: Fetch_and_op and Win_flush",
             ours: figure(TWO_PLACES, "fetch_add_us"),
             peers: &[figure(OPEN_MPI, "fetch_add_us"), figure(MPICH, "fetch_add_us")],
-            targets: &[Target::BestOf { limit: 0.5, of: &[OPEN_MPI], words: "Open MPI's" }],
+            targets: &[Target::BestOf { limit: 0.5, of: &[OPEN_MPI], words: "Open MPI" }],
             ..ACCESS
         },
         Row {
@@ -50,7 +50,7 @@ const ACCESSES: Group = Group {
         },
         Row {
             name: "halo-8k",
-            question: "8 KiB to both neighbours and from both, `put_notify` and `notified`; MPI: two Sendrecv",
+            question: "8 KiB to and from both neighbours, `put_notify` and `notified`; MPI: two Sendrecv",
             ours: figure(TWO_PLACES, "halo_us"),
             peers: &[figure(OPEN_MPI, "halo_us"), figure(MPICH, "halo_us")],
             targets: &[of_better_mpi(0.7)],
@@ -95,7 +95,7 @@ const AUTOMATON: Group = Group {
     ],
     rows: &[Row {
         name: "automaton",
-        question: "a cellular automaton, edges one-sided; MPI: the same in C with Isend and Irecv",
+        question: "a cellular automaton, edges one-sided; MPI: Isend and Irecv in C",
         unit: "s",
         better: Better::Less,
         ours: figure(TWO_PLACES, "seconds"),

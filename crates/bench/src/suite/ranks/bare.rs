@@ -84,24 +84,21 @@ const DEVICES: Group = Group {
             peers: &[figure(BARE_RCCE, "ping_pong_us_32")],
             beside: &[figure(XIPX_USER, "ping_pong_us_32")],
             targets: &[Target::BestPeer(OF_SEVENTY_PERCENT)],
-            ..row("xipx-ping-pong-32", "32 bytes by devices of Xipx, half round trip, by poll")
+            ..row("xipx-ping-pong-32", "32 bytes by Xipx, half round trip, by poll")
         },
         Row {
             ours: figure(XIPX, "ping_pong_us_1024"),
             peers: &[figure(BARE_RCCE, "ping_pong_us_1024")],
             beside: &[figure(XIPX_USER, "ping_pong_us_1024")],
             targets: &[Target::BestPeer(OF_SEVENTY_PERCENT)],
-            ..row("xipx-ping-pong-1024", "1,024 bytes by devices of Xipx, half round trip, by poll")
+            ..row("xipx-ping-pong-1024", "1,024 bytes by Xipx, half round trip, by poll")
         },
         Row {
             ours: figure(XIPX, "ping_ping_us_1024"),
             peers: &[figure(BARE_IRCCE, "ping_ping_us_1024")],
             beside: &[figure(XIPX_USER, "ping_ping_us_1024")],
             targets: &[Target::BestPeer(OF_SEVENTY_PERCENT)],
-            ..row(
-                "xipx-ping-ping-1024",
-                "1,024 bytes each way at once by devices of Xipx, half a round, by poll",
-            )
+            ..row("xipx-ping-ping-1024", "1,024 bytes by Xipx each way at once, half a round, by poll")
         },
     ],
 };
@@ -116,7 +113,7 @@ const MACHINES: Group = Group {
             unit: "s",
             ours: figure(BOOT, "boot_of_2_s"),
             targets: &[Target::Value(1.0)],
-            ..row("bare-boot", "from the start of 2 machines until the last is in main")
+            ..row("bare-boot", "start of 2 machines until the last is in main")
         },
         Row { unit: "s", ours: figure(BOOT, "boot_of_8_s"), ..row("bare-boot-8", "the same of 8 machines") },
         Row {

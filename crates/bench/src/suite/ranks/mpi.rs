@@ -97,14 +97,14 @@ const ONE_HOST: Group = Group {
     rows: &[
         Row {
             name: "mpi-at",
-            question: "empty at!, half round trip, two ranks of one host",
+            question: "empty at!, half round trip, 2 ranks of one host",
             ours: figure(RANKS, "half_round_trip_us"),
             peers: &[figure(PROCESSES, "half_round_trip_us")],
             ..ROW
         },
         Row {
             name: "mpi-spawn-at",
-            question: "spawn_at! of a tiny body under one finish, two ranks of one host",
+            question: "spawn_at! of a tiny body, 2 ranks of one host",
             unit: "million/s",
             ours: figure(RANKS, "rate_million"),
             peers: &[figure(PROCESSES, "rate_million")],
@@ -152,7 +152,7 @@ const ONE_HOST_LARGE: Group = Group {
     contenders: const { &pair("isles-large") },
     rows: &[Row {
         name: "mpi-at-2m",
-        question: "at! that takes 2 MiB along and reads them, two ranks of one host",
+        question: "at! that moves 2 MiB and reads them, 2 ranks of one host",
         unit: "GB/s",
         ours: figure(RANKS, "read_gb"),
         peers: &[figure(PROCESSES, "read_gb")],
@@ -167,7 +167,7 @@ const ONE_HOST_TOGETHER: Group = Group {
     contenders: const { &pair("isles-collective") },
     rows: &[Row {
         name: "mpi-barrier",
-        question: "barrier of two ranks of one host",
+        question: "barrier, 2 ranks of one host",
         ours: figure(RANKS, "barrier_us"),
         peers: &[figure(PROCESSES, "barrier_us")],
         ..ROW
@@ -201,28 +201,28 @@ const CALLS: Group = Group {
     rows: &[
         Row {
             name: "hosts-at",
-            question: "empty at!, half round trip; C: 8 bytes by Send and Recv",
+            question: "empty at!, half round trip; C: 8 bytes",
             ours: figure(OVER_OPEN_MPI, "half_round_trip_us"),
             peers: &[figure(OPEN_MPI, "half_round_trip_us")],
             ..HOSTS
         },
         Row {
             name: "hosts-spawn-at",
-            question: "spawn_at! of a tiny body under one finish; C: messages of 8 bytes, one answer a batch",
+            question: "spawn_at! of a tiny body; C: messages of 8 bytes, one answer a batch",
             ours: figure(OVER_OPEN_MPI, "rate_million"),
             peers: &[figure(OPEN_MPI, "rate_million"), figure(OPEN_MPI, "blocking_rate_million")],
             ..FLOOD
         },
         Row {
             name: "hosts-at-mpich",
-            question: "empty at!, half round trip; C: 8 bytes by Send and Recv",
+            question: "empty at!, half round trip; C: 8 bytes",
             ours: figure(OVER_MPICH, "half_round_trip_us"),
             peers: &[figure(MPICH, "half_round_trip_us")],
             ..HOSTS
         },
         Row {
             name: "hosts-spawn-at-mpich",
-            question: "spawn_at! of a tiny body under one finish; C: messages of 8 bytes, one answer a batch",
+            question: "spawn_at! of a tiny body; C: messages of 8 bytes, one answer a batch",
             ours: figure(OVER_MPICH, "rate_million"),
             peers: &[figure(MPICH, "rate_million"), figure(MPICH, "blocking_rate_million")],
             ..FLOOD
@@ -238,70 +238,70 @@ const SIZES: Group = Group {
     rows: &[
         Row {
             name: "hosts-8",
-            question: "send_slice and recv_slice of 8 bytes, half round trip; C: Send and Recv",
+            question: "slice of 8 bytes, half round trip",
             ours: figure(OVER_OPEN_MPI, "us_8"),
             peers: &[figure(OPEN_MPI, "us_8")],
             ..HOSTS
         },
         Row {
             name: "hosts-1k",
-            question: "send_slice and recv_slice of 1 KiB, half round trip; C: Send and Recv",
+            question: "slice of 1 KiB, half round trip",
             ours: figure(OVER_OPEN_MPI, "us_1k"),
             peers: &[figure(OPEN_MPI, "us_1k")],
             ..HOSTS
         },
         Row {
             name: "hosts-16k",
-            question: "send_slice and recv_slice of 16 KiB, half round trip; C: Send and Recv",
+            question: "slice of 16 KiB, half round trip",
             ours: figure(OVER_OPEN_MPI, "us_16k"),
             peers: &[figure(OPEN_MPI, "us_16k")],
             ..HOSTS
         },
         Row {
             name: "hosts-256k",
-            question: "send_slice and recv_slice of 256 KiB, half round trip; C: Send and Recv",
+            question: "slice of 256 KiB, half round trip",
             ours: figure(OVER_OPEN_MPI, "us_256k"),
             peers: &[figure(OPEN_MPI, "us_256k")],
             ..HOSTS
         },
         Row {
             name: "hosts-2m",
-            question: "send_slice and recv_slice of 2 MiB, half round trip; C: Send and Recv",
+            question: "slice of 2 MiB, half round trip",
             ours: figure(OVER_OPEN_MPI, "us_2m"),
             peers: &[figure(OPEN_MPI, "us_2m")],
             ..HOSTS
         },
         Row {
             name: "hosts-8-mpich",
-            question: "send_slice and recv_slice of 8 bytes, half round trip; C: Send and Recv",
+            question: "slice of 8 bytes, half round trip",
             ours: figure(OVER_MPICH, "us_8"),
             peers: &[figure(MPICH, "us_8")],
             ..HOSTS
         },
         Row {
             name: "hosts-1k-mpich",
-            question: "send_slice and recv_slice of 1 KiB, half round trip; C: Send and Recv",
+            question: "slice of 1 KiB, half round trip",
             ours: figure(OVER_MPICH, "us_1k"),
             peers: &[figure(MPICH, "us_1k")],
             ..HOSTS
         },
         Row {
             name: "hosts-16k-mpich",
-            question: "send_slice and recv_slice of 16 KiB, half round trip; C: Send and Recv",
+            question: "slice of 16 KiB, half round trip",
             ours: figure(OVER_MPICH, "us_16k"),
             peers: &[figure(MPICH, "us_16k")],
             ..HOSTS
         },
         Row {
             name: "hosts-256k-mpich",
-            question: "send_slice and recv_slice of 256 KiB, half round trip; C: Send and Recv",
+            question: "slice of 256 KiB, half round trip",
             ours: figure(OVER_MPICH, "us_256k"),
             peers: &[figure(MPICH, "us_256k")],
             ..HOSTS
         },
         Row {
             name: "hosts-2m-mpich",
-            question: "send_slice and recv_slice of 2 MiB, half round trip; C: Send and Recv",
+            question: "slice of 2 MiB, half round trip",
             ours: figure(OVER_MPICH, "us_2m"),
             peers: &[figure(MPICH, "us_2m")],
             ..HOSTS
@@ -342,13 +342,13 @@ const TOGETHER: Group = Group {
         ),
         together(
             "hosts-broadcast-8k",
-            "broadcast of 8 KiB, 2 ranks, the root changing",
+            "broadcast of 8 KiB, 2 ranks",
             "broadcast_8k_us",
             const { &[figure(OPEN_MPI, "broadcast_8k_us")] },
         ),
         together(
             "hosts-broadcast-1m",
-            "broadcast of 1 MiB, 2 ranks, the root changing",
+            "broadcast of 1 MiB, 2 ranks",
             "broadcast_1m_us",
             const { &[figure(OPEN_MPI, "broadcast_1m_us")] },
         ),
@@ -391,13 +391,13 @@ const TOGETHER_6: Group = Group {
         ),
         together(
             "hosts-broadcast-8k-6",
-            "broadcast of 8 KiB, 6 ranks, the root changing",
+            "broadcast of 8 KiB, 6 ranks",
             "broadcast_8k_us",
             const { &[figure(OPEN_MPI, "broadcast_8k_us"), figure(FLAT, "broadcast_8k_us")] },
         ),
         together(
             "hosts-broadcast-1m-6",
-            "broadcast of 1 MiB, 6 ranks, the root changing",
+            "broadcast of 1 MiB, 6 ranks",
             "broadcast_1m_us",
             const { &[figure(OPEN_MPI, "broadcast_1m_us"), figure(FLAT, "broadcast_1m_us")] },
         ),
@@ -414,7 +414,7 @@ const IDLE: Group = Group {
     rows: &[
         Row {
             name: "hosts-idle",
-            question: "processor time of ranks that wait, of all cores",
+            question: "processor time of waiting ranks, of all cores",
             unit: "%",
             ours: figure(OVER_OPEN_MPI, "idle_percent"),
             targets: &[Target::Value(3.0)],
@@ -422,7 +422,7 @@ const IDLE: Group = Group {
         },
         Row {
             name: "hosts-idle-mpich",
-            question: "processor time of ranks that wait, of all cores",
+            question: "processor time of waiting ranks, of all cores",
             unit: "%",
             ours: figure(OVER_MPICH, "idle_percent"),
             targets: &[Target::Value(3.0)],
@@ -456,7 +456,7 @@ const POWER_2: Group = Group {
     setting: "2 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
     contenders: const { &whole_runs(BC_POWER, 2, 2) },
-    rows: const { &whole_run("hosts-bc-power-2", "betweenness centrality of power, 2 ranks on 2 hosts") },
+    rows: const { &whole_run("hosts-bc-power-2", "betweenness of power, 2 ranks on 2 hosts") },
 };
 
 const POWER_4: Group = Group {
@@ -464,7 +464,7 @@ const POWER_4: Group = Group {
     setting: "4 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
     contenders: const { &whole_runs(BC_POWER, 4, 2) },
-    rows: const { &whole_run("hosts-bc-power-4", "betweenness centrality of power, 4 ranks on 2 hosts") },
+    rows: const { &whole_run("hosts-bc-power-4", "betweenness of power, 4 ranks on 2 hosts") },
 };
 
 const POWER_6: Group = Group {
@@ -472,7 +472,7 @@ const POWER_6: Group = Group {
     setting: "6 ranks on 3 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
     contenders: const { &whole_runs(BC_POWER, 6, 3) },
-    rows: const { &whole_run("hosts-bc-power-6", "betweenness centrality of power, 6 ranks on 3 hosts") },
+    rows: const { &whole_run("hosts-bc-power-6", "betweenness of power, 6 ranks on 3 hosts") },
 };
 
 const HEP_TH_2: Group = Group {
@@ -480,7 +480,7 @@ const HEP_TH_2: Group = Group {
     setting: "2 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
     contenders: const { &whole_runs(BC_HEP_TH, 2, 2) },
-    rows: const { &whole_run("hosts-bc-hep-th-2", "betweenness centrality of hep-th, 2 ranks on 2 hosts") },
+    rows: const { &whole_run("hosts-bc-hep-th-2", "betweenness of hep-th, 2 ranks on 2 hosts") },
 };
 
 const HEP_TH_4: Group = Group {
@@ -488,7 +488,7 @@ const HEP_TH_4: Group = Group {
     setting: "4 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
     contenders: const { &whole_runs(BC_HEP_TH, 4, 2) },
-    rows: const { &whole_run("hosts-bc-hep-th-4", "betweenness centrality of hep-th, 4 ranks on 2 hosts") },
+    rows: const { &whole_run("hosts-bc-hep-th-4", "betweenness of hep-th, 4 ranks on 2 hosts") },
 };
 
 const HEP_TH_6: Group = Group {
@@ -496,7 +496,7 @@ const HEP_TH_6: Group = Group {
     setting: "6 ranks on 3 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
     contenders: const { &whole_runs(BC_HEP_TH, 6, 3) },
-    rows: const { &whole_run("hosts-bc-hep-th-6", "betweenness centrality of hep-th, 6 ranks on 3 hosts") },
+    rows: const { &whole_run("hosts-bc-hep-th-6", "betweenness of hep-th, 6 ranks on 3 hosts") },
 };
 
 const EMPTY: &str = "C, nothing but MPI_Init and MPI_Finalize";
@@ -508,7 +508,7 @@ const START: Group = Group {
     contenders: &[on(OpenMpi, RANKS, "isles-start", 64, 1), in_c(OpenMpi, EMPTY, "start", 64, 1)],
     rows: &[Row {
         name: "mpi-start-64",
-        question: "a program that ends when each of 64 places has run a task",
+        question: "a program of one task at each of 64 places",
         unit: "s",
         ours: figure(RANKS, ELAPSED),
         beside: &[figure(EMPTY, ELAPSED)],

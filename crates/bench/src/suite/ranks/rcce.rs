@@ -29,7 +29,7 @@ const PROCESSES: Group = Group {
     ],
     rows: &[Row {
         name: "ping-pong",
-        question: "32 bytes by RCCE, half round trip, both sides busy; the others: 8 bytes",
+        question: "32 bytes by RCCE, half round trip, both sides busy; peers: 8 bytes",
         unit: "us",
         better: Better::Less,
         ours: figure(RCCE, "half_round_trip_us"),
@@ -39,7 +39,7 @@ const PROCESSES: Group = Group {
             figure(MPICH, "half_round_trip_us"),
         ],
         beside: &[figure(IRCCE, "half_round_trip_us"), figure(BITS, "half_round_trip_us")],
-        targets: &[Target::BestOf { limit: 1.5, of: &[RAW], words: "the raw message's" }],
+        targets: &[Target::BestOf { limit: 1.5, of: &[RAW], words: "raw message" }],
         quoted_with: None,
     }],
 };
@@ -52,7 +52,7 @@ const MODEL: Group = Group {
     rows: &[
         Row {
             name: "calls",
-            question: "puts of a line and reads of a flag on the modelled chip, a second of this host",
+            question: "puts of a line and reads of a flag on the modelled chip",
             unit: "million/s",
             better: Better::More,
             ours: figure(CHIP, "calls_million"),
@@ -63,7 +63,7 @@ const MODEL: Group = Group {
         },
         Row {
             name: "sends",
-            question: "blocking sends and receives of 32 bytes on the modelled chip, a second of this host",
+            question: "blocking sends and receives of 32 bytes on the modelled chip",
             unit: "million/s",
             better: Better::More,
             ours: figure(CHIP, "messages_million"),

@@ -1,27 +1,27 @@
-//! A server that shares itself among the jobs of many owners: a memory controller among places.
+//! A server shared by jobs of many owners: a memory controller used by places.
 //!
-//! A job lasts for a time if nobody is in its way, and keeps the server busy for a part of that, evenly. While all jobs
-//! under way together want more than the whole server, each gets what it wants up to one level that is the same for
-//! all (max-min fairness), and is slower by as much as it gets less. Each job that begins or ends changes the level for
-//! those under way, so three that want a third each do not notice each other, and twelve take four times as long.
+//! A job has a duration without contention, and occupies the server evenly for a part of it. While the active jobs
+//! together demand more than the whole server, each gets its demand up to a common level (max-min fairness), and slows
+//! down in proportion. Each start or end of a job changes the level, so three jobs that demand a third each do not
+//! affect each other, and twelve take four times as long.
 //!
-//! An owner must hear at once when its job ends, while others will still come. So an answer is when the job ends if
-//! nobody else comes, and [`MaxMinServer::end_of`] answers again later, for good once the present is there. Among
-//! many, an answer looks over few beginnings and ends of others, and may be sooner than that. An owner has one job:
-//! what it asks for before that is over makes the job longer.
+//! An owner needs the end of its job at once, although others may still come. So the first answer is the end if no
+//! other job comes, and [`MaxMinServer::end_of`] answers again later; the answer is final once the present has reached
+//! it. With many jobs, an answer considers only a few starts and ends of others, and may be earlier. An owner has one
+//! job: further requests before its end extend it.
 //!
-//! Invariants: what has passed by the present never changes; no answer is later than the end; no job is faster than
-//! alone; shares are never more than the whole.
+//! Invariants: the past never changes; no answer is later than the actual end; no job is faster than without
+//! contention; shares never exceed the whole.
 
 use crate::quantity::Picoseconds;
 
-/// Bits of a share, and of a picosecond of a job's own time, after the point.
+/// Fraction bits of a share, and of a picosecond of a job's own time.
 const FRACTION_BITS: u32 = 32;
 
-/// All of the server.
+/// The share of the whole server.
 const WHOLE: u64 = 1 << FRACTION_BITS;
 
-/// Most moments at which a job begins or ends that an answer looks over, and most jobs in all of them.
+/// Maximum numbers of starts and ends of jobs that an answer considers, and of jobs in total at them.
 const MOMENTS_MAX: usize = 32;
 const LOOKS_MAX: usize = 1_024;
 
@@ -36,7 +36,7 @@ struct Job {
     from: u64,
     /// Remaining own time, in 2^-32 ps.
     left: u128,
-    /// The share that it can use.
+    /// The share that it demands.
     wanted: u64,
     /// End of the job, once it is over.
     end: Option<u64>,
@@ -47,7 +47,7 @@ impl Job {
         self.end.is_none() && self.from <= now
     }
 
-    /// Returns the own time that passes in each picosecond, if nobody gets more than `level`.
+    /// Returns the own time per picosecond, if no job gets more than `level`.
     fn speed(&self, level: u64) -> u64 {
         if self.wanted <= level {
             return WHOLE;
@@ -55,23 +55,23 @@ impl Job {
         ((u128::from(level) << FRACTION_BITS) / u128::from(self.wanted)) as u64
     }
 
-    /// Returns the end of the job if it goes on at this speed.
+    /// Returns the end of the job at this speed.
     fn end_at(&self, now: u64, speed: u64) -> u64 {
         let end = u128::from(now.max(self.from)) + self.left.div_ceil(u128::from(speed.max(1)));
         u64::try_from(end).expect(TOO_LATE)
     }
 }
 
-/// The jobs of a server at one moment.
+/// The jobs of a server at one time.
 #[derive(Clone, Debug, Default)]
 struct Jobs {
     now: u64,
-    /// Those under way, those to come, and those over whose owners have not heard of it.
+    /// Active jobs, future jobs, and finished jobs whose end has not been queried.
     all: Vec<Job>,
 }
 
 impl Jobs {
-    /// The share up to which each active job gets what it wants.
+    /// Returns the level up to which each active job gets its demand.
     fn level(&self) -> u64 {
         let wants = || self.all.iter().filter(|job| job.is_active(self.now)).map(|job| job.wanted);
         if wants().sum::<u64>() <= WHOLE {
@@ -90,7 +90,7 @@ impl Jobs {
         }
     }
 
-    /// Goes on to the next moment at which a job begins or ends, or to `until` if that is sooner.
+    /// Advances to the next start or end of a job, or to `until` if that is sooner.
     fn advance(&mut self, until: u64) {
         let (now, level) = (self.now, self.level());
         let moment = |job: &Job| match job.end {
@@ -107,10 +107,10 @@ impl Jobs {
         self.now = next;
     }
 
-    /// A time before which the first job, which is not over, does not end, whoever comes or goes.
+    /// Returns a time before which the first job, which is not over, does not end, whatever jobs start or end.
     ///
-    /// While it gets some, each other that is under way gets as much, or what it can use: so until it ends, all of them
-    /// have had their part of that, or are through, and the server has had the time for it.
+    /// While it is served, each other active job gets the same share, or its smaller demand. So until its end, each of
+    /// them has had that share or has finished, and the server has spent the time for it.
     fn bound(&self) -> u64 {
         let own = &self.all[0];
         let half = FRACTION_BITS / 2;
@@ -132,34 +132,43 @@ impl Jobs {
     }
 }
 
-/// Server that shares itself among the jobs of many owners.
+/// Duration of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobTime {
+    /// Duration without contention.
+    pub alone: Picoseconds,
+    /// Part of it that occupies the server.
+    pub served: Picoseconds,
+}
+
+/// A server shared by jobs of many owners.
 #[derive(Clone, Debug, Default)]
 pub struct MaxMinServer {
-    /// As of the present.
+    /// The jobs at the present.
     jobs: Jobs,
-    /// The same to come, while a question is answered; kept for its memory.
+    /// The simulated future while a query is answered; kept to reuse its memory.
     ahead: Jobs,
     has_saturated: bool,
-    /// Total time that jobs have kept the server busy, or will.
+    /// Total time for which all jobs occupy the server.
     served: u64,
 }
 
 impl MaxMinServer {
-    /// A job of `owner` begins at `from`, lasts `alone` if nobody is in its way, and keeps the server busy for `served`
-    /// of that. Returns when it ends if nobody else comes.
+    /// Starts a job of `owner` at `from`. Returns its end if no other job comes.
     ///
-    /// `present` is a time before which nobody will ask any more; it is not after `from`.
+    /// `present` is a time before which there will be no more requests; it is not after `from`.
     pub fn take(
         &mut self,
         present: Picoseconds,
         owner: u32,
         from: Picoseconds,
-        (alone, served): (Picoseconds, Picoseconds),
+        length: JobTime,
     ) -> Picoseconds {
+        let JobTime { alone, served } = length;
         debug_assert!(present <= from, "a request from the past: {present} and {from}");
         self.served += served.0;
         let before = self.end_of(present, owner).filter(|end| *end > present);
-        // Until the earlier job ends nobody but others are in the way; what lies between is a pause of this owner.
+        // The time between the end of the earlier job and this one is a pause of the owner.
         let pause = before.map_or(0, |end| from.0.saturating_sub(end.0));
         let end = from.0.checked_add(alone.max(served).0).expect(TOO_LATE);
         if served == Picoseconds::ZERO && before.is_none() {
@@ -183,8 +192,8 @@ impl MaxMinServer {
         self.look_ahead(owner)
     }
 
-    /// Returns the end of the job of `owner`, past or, if nobody else comes, future. `None` if it has no job, or has
-    /// been told of its end before.
+    /// Returns the past end of the job of `owner`, or the future end if no other job comes. `None` if it has no job, or
+    /// its past end was returned before.
     pub fn end_of(&mut self, present: Picoseconds, owner: u32) -> Option<Picoseconds> {
         while self.jobs.now < present.0 {
             self.jobs.advance(present.0);
@@ -197,17 +206,17 @@ impl MaxMinServer {
         Some(self.look_ahead(owner))
     }
 
-    /// Returns the time that all requests so far keep the server busy.
+    /// Returns the time for which all requests so far occupy the server.
     pub fn served(&self) -> Picoseconds {
         Picoseconds(self.served)
     }
 
-    /// Returns `true` if owners have ever wanted more together than there is.
+    /// Returns `true` if the total demand has ever exceeded the server.
     pub fn has_saturated(&self) -> bool {
         self.has_saturated
     }
 
-    /// Returns the end of the job of `owner`, which is not over, if nobody else comes.
+    /// Returns the end of the unfinished job of `owner`, if no other job comes.
     fn look_ahead(&mut self, owner: u32) -> Picoseconds {
         let live = || self.jobs.all.iter().filter(|job| job.end.is_none());
         let own = *live().find(|job| job.owner == owner).expect("the owner has a job");
@@ -231,9 +240,9 @@ impl MaxMinServer {
     }
 }
 
-/// Returns the share of the server that a job can use which keeps it `busy` for so long of its own time `alone`.
+/// Returns the share demanded by a job that occupies the server for `busy` of its own time `alone`.
 fn share(busy: u128, alone: u128) -> u64 {
-    // Both are times in 2^-32 ps; half of these bits are enough for a share, and the product fits.
+    // Both are times in units of 2^-32 ps; half of these bits suffice for a share, and the product fits.
     let (busy, alone) = (busy >> (FRACTION_BITS / 2), (alone >> (FRACTION_BITS / 2)).max(1));
     (((busy << FRACTION_BITS) / alone) as u64).min(WHOLE)
 }

@@ -1,13 +1,13 @@
-//! Ends by hand, and any jobs against a server that is watched at each moment.
+//! Ends by hand, and random jobs against a server simulated step by step.
 
 use super::*;
 use proptest::prelude::*;
 
-/// A job: when it begins, how long it takes alone, and how long of that the server is busy with it.
+/// A job: its start, its duration alone, and the part of that duration for which it needs the server.
 type Asked = (u64, u64, u64);
 
 fn take(server: &mut MaxMinServer, present: u64, owner: u32, (from, alone, served): Asked) -> u64 {
-    let length = (Picoseconds(alone), Picoseconds(served));
+    let length = JobTime { alone: Picoseconds(alone), served: Picoseconds(served) };
     server.take(Picoseconds(present), owner, Picoseconds(from), length).0
 }
 
@@ -15,14 +15,14 @@ fn end_of(server: &mut MaxMinServer, present: u64, owner: u32) -> u64 {
     server.end_of(Picoseconds(present), owner).expect("it has a job").0
 }
 
-/// Returns the ends of the jobs of as many owners, which ask in this order at one moment before all of them.
+/// Returns the ends of jobs of different owners, requested in this order at one time before all of them.
 fn ends(jobs: &[Asked]) -> Vec<u64> {
     let mut server = MaxMinServer::default();
     (0..).zip(jobs).for_each(|(owner, job)| _ = take(&mut server, 0, owner, *job));
     (0..jobs.len() as u32).map(|owner| end_of(&mut server, u64::MAX, owner)).collect()
 }
 
-/// The same in floating point, sixteen times in each picosecond: no event, no order.
+/// The same ends by simulation in floating point, in steps of a sixteenth of a picosecond, without events.
 fn stepwise(jobs: &[Asked]) -> Vec<f64> {
     const PARTS: f64 = 16.0;
     let mut left: Vec<f64> = jobs.iter().map(|(_, alone, served)| (*alone).max(*served) as f64).collect();
@@ -35,7 +35,7 @@ fn stepwise(jobs: &[Asked]) -> Vec<f64> {
         if active.is_empty() && jobs.iter().all(|job| job.0 as f64 <= now) {
             break;
         }
-        // Water that rises until it is used up: who wants least first.
+        // Water filling: the job with the smallest demand first.
         let (mut free, mut order) = (1.0, active);
         order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));
         for (rank, &job) in order.iter().enumerate() {
@@ -59,13 +59,13 @@ fn traffic(jobs: usize) -> impl Strategy<Value = Vec<Asked>> {
 #[test]
 fn three_of_a_third_each_do_not_notice_each_other_and_twelve_take_four_times_as_long() {
     assert_eq!(ends(&[(0, 3_000, 1_000); 3]), [3_000; 3]);
-    // A third cannot be said exactly in bits: a picosecond.
+    // A third has no exact binary fraction, so the error is up to a picosecond.
     assert!(ends(&[(0, 3_000, 1_000); 12]).iter().all(|end| end.abs_diff(12_000) <= 1));
 }
 
 #[test]
 fn who_comes_later_slows_what_is_left_and_who_goes_frees_it() {
-    // Alone until 100, then half each until 300, when the first is through; the second has 100 left.
+    // The first job is alone until 100; both have half until 300, when it ends; the second has 100 left.
     let mut server = MaxMinServer::default();
     assert_eq!(take(&mut server, 0, 0, (0, 200, 200)), 200);
     assert_eq!(take(&mut server, 100, 1, (100, 200, 200)), 400);
@@ -76,9 +76,9 @@ fn who_comes_later_slows_what_is_left_and_who_goes_frees_it() {
 
 #[test]
 fn who_wants_little_gets_it_and_leaves_the_rest_to_others() {
-    // Two that want a tenth are not in the way of one that wants eight tenths.
+    // Two jobs that need a tenth each do not delay one that needs eight tenths.
     assert_eq!(ends(&[(0, 1_000, 100), (0, 1_000, 100), (0, 1_000, 800)]), [1_000; 3]);
-    // Of nine tenths two get 45 hundredths each.
+    // Two jobs share nine tenths equally.
     let ends = ends(&[(0, 2_000, 200), (0, 900, 900), (0, 900, 900)]);
     assert!(ends.iter().all(|end| end.abs_diff(2_000) <= 1), "{ends:?}");
 }
@@ -88,7 +88,7 @@ fn what_an_owner_asks_for_before_it_is_through_makes_its_job_longer() {
     let mut server = MaxMinServer::default();
     let pieces: Vec<u64> = (0..64).map(|piece| take(&mut server, 0, 7, (10 * piece, 10, 10))).collect();
     assert_eq!((pieces[0], pieces[63]), (10, 640));
-    // A pause of 60 belongs to it: it is 800 long then, and the server busy for 740.
+    // The pause of 60 counts as part of the job, which then takes 800, 740 of them with the server.
     assert_eq!(take(&mut server, 0, 7, (700, 100, 100)), 800);
     assert_eq!(take(&mut server, 0, 8, (0, 740, 740)), 1_480);
     assert!(end_of(&mut server, 0, 7).abs_diff(1_484) < 8);
@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn jobs_end_as_in_a_server_that_is_watched_at_each_moment(jobs in traffic(12)) {
         for (ours, theirs) in ends(&jobs).into_iter().zip(stepwise(&jobs)) {
-            // Each end is rounded up, and one that is late keeps others up.
+            // Each end is rounded up, and a late end delays other jobs.
             prop_assert!((ours as f64 - theirs).abs() <= 2.0 + jobs.len() as f64, "{ours} and {theirs}");
         }
     }
@@ -174,7 +174,7 @@ proptest! {
         let mut crowd = jobs.clone();
         crowd.push(further[0]);
         let mut longer = jobs.clone();
-        // As long again as the server takes for it: its share stays.
+        // The duration and the service grow alike, so the share stays the same.
         longer[0] = (longer[0].0, longer[0].1 * (more + 1), longer[0].2 * (more + 1));
         for after in [ends(&crowd), ends(&longer)] {
             for (before, after) in before.iter().zip(after) {

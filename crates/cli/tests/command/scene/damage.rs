@@ -1,17 +1,17 @@
-//! Files as other systems write them, and damaged ones: the same for a seed.
+//! Files as other systems write them, and damaged ones: reproducible from a seed.
 //!
-//! Knows no form of files. Tests of several crates include it.
+//! It does not depend on any file format. Tests of several crates include it.
 
-/// Numbers without a pattern.
+/// Pseudo-random numbers.
 pub struct Dice(u64);
 
 impl Dice {
-    /// Those of a seed.
+    /// Returns the numbers of a seed.
     pub fn new(seed: u64) -> Dice {
         Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `limit`, which is above zero.
+    /// Returns a number below `limit`, which must be above zero.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -25,7 +25,7 @@ pub fn rounds(few: u64) -> u64 {
     std::env::var("ISLES_TEST_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
 }
 
-/// A text with the byte order mark or the ends of lines of another system; it means the same.
+/// Returns a text with the byte order mark or the line ends of another system; its meaning is unchanged.
 pub fn of_another_system(text: &str, dice: &mut Dice) -> Vec<u8> {
     let utf16 = |unit: fn(u16) -> [u8; 2]| format!("\u{feff}{text}").encode_utf16().flat_map(unit).collect();
     match dice.below(6) {
@@ -38,7 +38,7 @@ pub fn of_another_system(text: &str, dice: &mut Dice) -> Vec<u8> {
     }
 }
 
-/// A text with one or two faults, each somewhere.
+/// Returns a text with one or two faults at random positions.
 pub fn damaged(text: &[u8], dice: &mut Dice) -> Vec<u8> {
     (0..=dice.below(2)).fold(text.to_vec(), |text, _| damaged_once(text, dice))
 }

@@ -1,8 +1,8 @@
-//! A folder of its own in which the `isles` command runs, and what is left of it afterwards.
+//! A folder in which one test runs the `isles` command, and checks for its remains.
 //!
-//! Exists so that the tests of the command share one way to start it, to find the processes it starts, and to
-//! show that nothing is left. Every process of a scene is found by a variable in its environment that no other
-//! scene has, so tests may run side by side. Invariant: dropping a scene ends its processes and removes its folder.
+//! The tests of the command share one way to start it, to find the processes that it starts, and to show that nothing
+//! is left behind. Every process of a scene is found by an environment variable that no other scene has, so tests may
+//! run in parallel. Invariant: dropping a scene ends its processes and removes its folder.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The variable that marks the processes of a scene.
 const MARK: &str = "ISLES_TEST_SCENE";
 
-/// Time after which a test gives up waiting; far beyond what a loaded machine needs.
+/// Time after which a test stops waiting; a loaded machine needs far less.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One folder, and the processes that were started in it.
@@ -37,7 +37,7 @@ pub struct PlaceProcess {
 /// Exit and output of a command.
 #[derive(Debug)]
 pub struct Ended {
-    /// `None`: by a signal.
+    /// `None` if a signal ended it.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -54,7 +54,7 @@ impl Scene {
         Scene { folder, mark }
     }
 
-    /// A file of the scene, which counts as brought along.
+    /// Creates a file of the scene that does not count as left behind.
     pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.folder.join("brought");
         std::fs::create_dir_all(&path).unwrap();
@@ -63,7 +63,7 @@ impl Scene {
         path
     }
 
-    /// A file that can be run.
+    /// Creates an executable file.
     pub fn executable(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let from = self.file(&format!("{name}.copied"), bytes);
         let to = from.with_file_name(name);
@@ -76,18 +76,19 @@ impl Scene {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// A file that lies in the folder of the command before it runs.
+    /// Creates a file in the folder of the command before it runs.
     pub fn leave(&self, name: &str, text: &str) {
         std::fs::create_dir_all(self.work()).unwrap();
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    /// The path of a file in the folder of the command.
+    /// Returns the path of a file in the folder of the command.
     pub fn path(&self, name: &str) -> PathBuf {
         self.work().join(name)
     }
 
-    /// A program that will run in this scene and nowhere else: its folder, its temporary files, no settings of ours.
+    /// Returns a command that runs in this scene only: in its folder, with its temporary files and without settings of
+    /// ours.
     pub fn program(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ISLES_"))
@@ -101,7 +102,7 @@ impl Scene {
         command
     }
 
-    /// The program under test: `isles`, or that of an application.
+    /// Returns the program under test: `isles`, or that of an application.
     pub fn isles(&self, arguments: &[&str]) -> Command {
         let mut command = self.program(crate::PROGRAM);
         command.args(arguments);
@@ -113,12 +114,12 @@ impl Scene {
         ended(self.isles(arguments))
     }
 
-    /// The numbers of the processes of this scene that still run.
+    /// Returns the numbers of the processes of this scene that still run.
     pub fn processes(&self) -> Vec<i32> {
         self.environments().into_iter().map(|(pid, _)| pid).collect()
     }
 
-    /// Those of them that were started as places, in order of the places.
+    /// Returns the processes that were started as places, in order of the places.
     pub fn places(&self) -> Vec<PlaceProcess> {
         let found = self.environments().into_iter().filter_map(|(pid, environment)| {
             let join = variable(&environment, "ISLES_JOIN")?;
@@ -129,7 +130,7 @@ impl Scene {
         found
     }
 
-    /// Every process with our mark, with its environment. The environment of one that has ended is empty.
+    /// Returns every process with our mark, with its environment. The environment of a process that has ended is empty.
     fn environments(&self) -> Vec<(i32, Vec<u8>)> {
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -140,7 +141,8 @@ impl Scene {
             .collect()
     }
 
-    /// Files with a name that a process of this scene has open or mapped where shared memory and temporary files lie.
+    /// Returns the named files in the folders of shared memory and temporary files that processes of this scene have
+    /// open or mapped.
     pub fn named_memory(&self) -> Vec<String> {
         let shared =
             |path: &str| path.starts_with("/dev/shm/") || path.starts_with(&*self.work().to_string_lossy());
@@ -160,7 +162,7 @@ impl Scene {
         self.folder.join("work")
     }
 
-    /// Asserts that no process of the scene runs any more, and that it left no file.
+    /// Asserts that no process of the scene runs any more, and that no file is left.
     pub fn assert_nothing_left(&self) {
         assert_eq!(self.processes(), [0; 0], "processes are left");
         assert_eq!(names_in(&self.work()), [""; 0], "files are left");
@@ -169,7 +171,7 @@ impl Scene {
         assert_eq!(ours, [""; 0], "shared memory is left");
     }
 
-    /// Waits until no process of the scene runs any more; how long that took.
+    /// Waits until no process of the scene runs any more. Returns the time that this took.
     pub fn until_all_ended(&self) -> Duration {
         let since = Instant::now();
         until("all processes have ended", || self.processes().is_empty());
@@ -196,12 +198,13 @@ fn variable(environment: &[u8], name: &str) -> Option<String> {
     entries.filter_map(|entry| Some(entry.strip_prefix(name)?.strip_prefix('=')?.to_owned())).next()
 }
 
-/// The words of a command line.
+/// Returns the words of a command line.
 pub fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
-/// A program of another package, of the name of that, beside the one under test; it is built if it is not there.
+/// Returns the path of another package's program with the package's name, beside the one under test; it is built if it
+/// is missing.
 pub fn built(name: &str) -> PathBuf {
     let program = PathBuf::from(crate::PROGRAM).with_file_name(name);
     if !program.is_file() {
@@ -216,8 +219,8 @@ pub fn built(name: &str) -> PathBuf {
     program
 }
 
-/// Copies a file to where it can be run. Another process writes it: while this one had it open for writing, a child of
-/// another test's would inherit that, and nobody could run it ("text file busy").
+/// Copies a file to where it can be executed. Another process writes it: if this one had it open for writing, a child
+/// of a concurrent test would inherit the descriptor, and the file could not be executed ("text file busy").
 pub fn install(from: &Path, to: &Path) {
     assert!(Command::new("install").args(["-m", "755"]).args([from, to]).status().unwrap().success());
 }
@@ -227,23 +230,23 @@ pub fn is_over(pid: i32) -> bool {
     state(pid).is_none_or(|state| state == 'Z')
 }
 
-/// The letter by which the system calls the state of a process.
+/// Returns the state letter of a process in `/proc/PID/stat`.
 pub fn state(pid: i32) -> Option<char> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(") ")?.1.chars().next()
 }
 
-/// Sends the signal that cannot be caught.
+/// Sends SIGKILL.
 pub fn kill(pid: i32) {
     signal(pid, Signal::KILL);
 }
 
-/// Sends a signal; the process may have ended by itself.
+/// Sends a signal; the process may have ended already.
 pub fn signal(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
-/// Nanoseconds for which the threads of a process have had a processor; `None` if it is gone.
+/// Returns the nanoseconds of processor time of the threads of a process; `None` if it is gone.
 pub fn busy_ns(pid: i32) -> Option<u64> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
     let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
@@ -257,12 +260,12 @@ pub fn has_thread(pid: i32, name: &str) -> bool {
     names.into_iter().any(|found| found.trim_end() == name)
 }
 
-/// Least interval between two looks.
+/// Minimum interval between two checks.
 const LOOKS_APART: Duration = Duration::from_micros(100);
 
-/// Looks until `happened`.
+/// Checks repeatedly until `happened`.
 ///
-/// Looks take a quarter of a processor at most, so that what they wait for has the rest.
+/// The checks take at most a quarter of a processor, so that the awaited processes have the rest.
 pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -289,15 +292,15 @@ impl From<Output> for Ended {
 }
 
 impl Ended {
-    /// The phases that standard error names, in order.
+    /// Returns the phases that standard error names, in order.
     pub fn phases(&self) -> Vec<&str> {
         self.stderr.lines().filter_map(|line| line.strip_prefix("phase: ")).collect()
     }
 
-    /// The one line that says why nothing was done.
+    /// Returns the one line that states the refusal.
     ///
     /// # Panics
-    /// If it did not end with code 2, said more than one line, or wrote a result.
+    /// The command did not end with code 2, printed more than one line, or wrote a result.
     pub fn refusal(&self) -> &str {
         assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{self:?}");
         let line = self.stderr.strip_suffix('\n').unwrap_or_default();
@@ -306,7 +309,7 @@ impl Ended {
     }
 }
 
-/// A command that runs, with what it says read as it comes.
+/// A running command whose output is read as it is printed.
 pub struct Running {
     pub child: Child,
     stderr: Receiver<String>,
@@ -333,20 +336,20 @@ impl Running {
         }
     }
 
-    /// Waits for the end, and returns what was not read yet.
+    /// Waits for the end, and returns the output that was not read yet.
     pub fn finish(mut self) -> Ended {
         let mut status = None;
         until("the command ends", || {
             status = self.child.try_wait().unwrap();
             status.is_some()
         });
-        // The senders are gone once nobody holds the other ends of the pipes.
+        // The senders are dropped when no process has the other ends of the pipes any more.
         let rest = |lines: Receiver<String>| lines.iter().collect::<String>();
         Ended { code: status.unwrap().code(), stdout: rest(self.stdout), stderr: rest(self.stderr) }
     }
 }
 
-/// The lines of a pipe, each with its end, as they come.
+/// Returns the lines of a pipe, each with its line end, as they arrive.
 fn lines(mut pipe: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -363,7 +366,7 @@ fn lines(mut pipe: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// Random numbers that a seed fixes: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+/// Random numbers that a seed determines: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 pub struct Random(pub u64);
 
 impl Random {

@@ -1,13 +1,13 @@
-//! A digest of bytes: by which a tape knows its program again, and its own bytes.
+//! A digest of bytes, with which a tape recognises its program and its own bytes.
 //!
-//! The identity that processes of one run compare is another: it is made without reading the program, and means nothing
-//! on another host. Invariant: the digest depends on the bytes and their number only.
+//! It is not the identity that processes of one run compare, which is made without reading the program and is valid on
+//! one host only. Invariant: the digest depends only on the bytes and their number.
 
 use crate::machine::image::{PROGRAM, digest_words};
 use std::{fs, io};
 
-/// 128 bits of the bytes of the running program's file: equal for equal programs wherever they lie, unlike
-/// [`identity`](crate::image::identity), and so much slower.
+/// Returns a 128-bit digest of the running program's file: equal for equal programs anywhere, unlike
+/// [`identity`](crate::machine::image::identity), but much slower.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -15,7 +15,7 @@ pub(super) fn digest_of_program() -> io::Result<[u8; 16]> {
     fs::read(PROGRAM).map(|bytes| digest(&bytes))
 }
 
-/// 128 bits of `bytes` and their number. It finds accidents, not forgeries.
+/// Returns a 128-bit digest of `bytes` and their number. It detects accidents, not forgeries.
 pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];

@@ -1,8 +1,8 @@
-//! The source of the time of a program's own code on a modelled chip: its statements, a measurement, or a tape.
+//! The source of the time of a program's own code on a modelled chip: its declarations, a measurement, or a tape.
 //!
-//! Here are the setting, the checks before a run and what is printed after it; `stopwatch` measures and `tape` is the
-//! format. Invariant: a tape is refused before anything runs unless it is of the same program, arguments, chip and
-//! settings, because with any other it would say nothing.
+//! This file has the setting, the checks before a run and the warnings after it; `stopwatch` measures, and `tape` is
+//! the file format. Invariant: a tape is refused before the run unless it is of the same program, arguments, chip and
+//! settings, because it is meaningless for any other.
 
 mod digest;
 pub(crate) mod stopwatch;
@@ -24,23 +24,22 @@ use std::{fmt, io};
 use stopwatch::{HostCode, Stopwatch};
 use tape::{Playback, TAPE_BYTES_MAX, Tape, TapeHeader};
 
-/// The largest ratio, in thousandths: a million.
+/// Largest ratio, in thousandths: a million.
 const RATIO_MAX: u32 = 1_000_000_000;
 
-/// Least share of uncharged code, and its least time, from which on a run reports it.
+/// Fraction and time of uncharged code from which on a run reports it.
 const UNCHARGED_SHARE: f64 = 0.05;
 const UNCHARGED_LEAST: Duration = Duration::from_millis(50);
 
 /// Source of the time of a program's own code on a modelled chip.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CodeTime {
-    /// The program's own statements by [`work`](crate::work); other code is free.
+    /// The program's declarations by [`work`](crate::work); other code is free.
     #[default]
     Declared,
-    /// Measured on this host: this many thousandths of the time of the code here. The program's own statements are
-    /// not charged.
+    /// Measured on this host and multiplied by this number of thousandths. The program's declarations are not charged.
     Host(u32),
-    /// From the tape of an earlier run, at the path.
+    /// The tape of an earlier run, at this path.
     Tape(String),
 }
 
@@ -55,7 +54,7 @@ impl fmt::Display for CodeTime {
 }
 
 impl CodeTime {
-    /// Reads the setting; `source` is where it was written.
+    /// Reads the setting from the flag or variable `source`.
     pub(crate) fn read(source: &str, value: &str) -> Result<Setting<CodeTime>, ConfigError> {
         let work = match value.split_once(':') {
             None if value == "said" => Some(CodeTime::Declared),
@@ -75,7 +74,7 @@ fn thousandths(ratio: &str) -> Option<u32> {
     (1.0..=f64::from(RATIO_MAX)).contains(&rounded).then_some(rounded as u32)
 }
 
-/// The arguments of this process without those that are flags of the run, as a tape keeps them.
+/// Returns the arguments of this process except flags of the run, as a tape stores them.
 pub(crate) fn own_arguments(flags: &[Flag<'_>]) -> Vec<Vec<u8>> {
     without_flags(std::env::args_os().skip(1), flags)
 }
@@ -97,7 +96,7 @@ fn without_flags(arguments: impl Iterator<Item = OsString>, flags: &[Flag<'_>]) 
     own
 }
 
-/// Returns the tape header of a run of `launch` on `chip`; the ratio is not known here.
+/// Returns the tape header of a run of `launch` on `chip`, with a ratio of 0.
 fn header(launch: &Launch, chip: ModelledChip) -> io::Result<TapeHeader> {
     let stored = launch.chip.stored_settings(chip, launch.places, Stored::by_tape);
     Ok(TapeHeader {
@@ -111,10 +110,10 @@ fn header(launch: &Launch, chip: ModelledChip) -> io::Result<TapeHeader> {
     })
 }
 
-/// Checks that the tape that `launch` asks for can be played on `chip`, and returns it; none if it asks for none.
+/// Reads the tape of `launch` and checks that it can be played on `chip`; `None` if it has no tape.
 ///
 /// # Errors
-/// It cannot; the line says why.
+/// The tape cannot be played; the text says why.
 pub(crate) fn find_tape(launch: &Launch, chip: ModelledChip) -> Result<Option<Tape>, ConfigError> {
     let Setting { value: work, source } = &launch.chip.work;
     let CodeTime::Tape(path) = work else { return Ok(None) };
@@ -129,14 +128,14 @@ pub(crate) fn find_tape(launch: &Launch, chip: ModelledChip) -> Result<Option<Ta
     }
 }
 
-/// The bytes of a file, up to one more than a tape may have.
+/// Reads a file, up to one byte more than a tape may have.
 fn read(path: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(TAPE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Returns the first difference between a tape and this run, as the tape that the run would need.
+/// Returns the first difference between a tape and this run, as a description of the tape that the run needs.
 fn difference(tape: &TapeHeader, run: &TapeHeader, chip: ModelledChip) -> Option<String> {
     let words = |arguments: &[Vec<u8>]| -> String {
         let words: Vec<_> = arguments.iter().map(|word| String::from_utf8_lossy(word)).collect();
@@ -167,12 +166,12 @@ fn difference(tape: &TapeHeader, run: &TapeHeader, chip: ModelledChip) -> Option
     Some(format!("a tape of the {name} {ours} (this one is of {theirs})"))
 }
 
-/// The value of the setting `name` among `settings`.
+/// Returns the value of the setting `name` among `settings`.
 fn value<'a>(settings: &'a [(String, String)], name: &str) -> Option<&'a str> {
     settings.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
 }
 
-/// The stopwatch for a run of `launch` on the cores of `world`.
+/// Makes the stopwatch for a run of `launch` on the cores of `world`.
 pub(crate) fn stopwatch(
     launch: &Launch,
     chip: ModelledChip,
@@ -181,15 +180,15 @@ pub(crate) fn stopwatch(
     let rate = chip.chip().default_preset().clocks().core;
     let tape = find_tape(launch, chip)?;
     Ok(match (&launch.chip.work.value, tape) {
-        (CodeTime::Host(ratio), _) => Stopwatch::measure(world, (*ratio, rate, launch.places)),
+        (CodeTime::Host(ratio), _) => Stopwatch::measure(world, *ratio, rate, launch.places),
         (_, Some(tape)) => {
-            Stopwatch::play(world, (tape.header.ratio, rate, launch.places), Playback::new(tape))
+            Stopwatch::play(world, tape.header.ratio, rate, launch.places, Playback::new(tape))
         }
         (_, None) => Stopwatch::watch(world, rate),
     })
 }
 
-/// The bytes of the tape of a run that has ended.
+/// Encodes the tape of a run that has ended.
 pub(crate) fn tape_of(
     launch: &Launch,
     chip: ModelledChip,
@@ -203,7 +202,7 @@ pub(crate) fn tape_of(
     Ok(Tape { header, measurements: measurements.clone() }.encode())
 }
 
-/// The line that says that much code of the program was free; none if little was.
+/// Returns the warning that much code of the program was not charged; `None` if little was.
 pub(crate) fn warning(code: HostCode) -> Option<String> {
     let share = code.uncharged.as_secs_f64() / code.total.as_secs_f64().max(1e-9);
     (code.uncharged >= UNCHARGED_LEAST && share >= UNCHARGED_SHARE).then(|| {

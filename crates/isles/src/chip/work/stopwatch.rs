@@ -1,13 +1,14 @@
-//! Measures how long the code of places takes on this host, and charges it where that is wanted.
+//! Measures the time of places' code on this host, and charges it if requested.
 //!
-//! All places of a modelled chip take turns in one thread. The stopwatch runs during a turn, but not while the chip is
-//! asked for something: a place's endpoint is wrapped so that each operation stops it. What is left is the program, its
-//! serialising, and the tasks of Isles. Measurements are taken, or played from a tape, at the same moments of the same
-//! run, before an operation acts; so their order is that of the run. Where the program says what its code costs, the
-//! host's coarse clock is read, which costs little and ticks every few milliseconds: each tick falls into what takes
-//! long, so sums are right and single turns are not. Beside other programs it also ticks for these, so of its time only
-//! the share counts that this thread had of the processor.
-//! Invariant: with a tape, or with nothing to charge, the run does not depend on any clock of this host.
+//! All places of a modelled chip take turns in one thread. The stopwatch runs during a turn except in operations of the
+//! chip: the wrapped endpoint of a place stops it for each operation. It therefore measures the program, its
+//! serialisation, and the tasks of Isles. Measurements are taken, or played from a tape, at the same points of a run,
+//! before an operation takes effect, so their order is that of the run.
+//!
+//! If the program declares its costs, the stopwatch reads the host's coarse clock, which is cheap and ticks every few
+//! milliseconds. Ticks hit code in proportion to its time, so sums are right although single turns are not. The clock
+//! also ticks while other programs run, so times are scaled by this thread's share of the processor. Invariant: with a
+//! tape, or with nothing to charge, the run does not depend on any clock of this host.
 
 use super::tape::{Measurement, Measurements, Playback};
 use isles_chip::quantity::Rate;
@@ -23,31 +24,31 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Part of a turn granted to the tasks of Isles, in nanoseconds, before the rest counts as the program's. Generous;
-/// without optimisation they take ten times as long.
+/// Time of each turn attributed to the tasks of Isles, in nanoseconds; the rest counts as the program's. It is
+/// generous; without optimisation they take ten times as long.
 const ALLOWANCE_NS: u64 = if cfg!(debug_assertions) { 30_000 } else { 3_000 };
 
-/// Number of clock readings timed before a run; the cost of one is taken off each measurement.
+/// Number of clock readings timed before a run; the cost of a reading is subtracted from each measurement.
 const READINGS: u32 = 1_000;
 
 /// Source of the time of code.
 #[derive(Debug)]
 enum TimeSource {
-    /// The program says what its steps cost; it is only watched whether it does, from this moment on.
+    /// The program declares its costs; since this instant the stopwatch only checks that it does.
     Declared(HostInstant),
-    /// Measured now, in the time of the processor that this thread gets; and put on a tape.
+    /// Measured as processor time of this thread, and recorded on a tape.
     Host { reading_ns: u64, tape: Measurements },
-    /// Measured before.
+    /// Played from a tape.
     Tape(Playback),
     /// The run is over.
     Over,
 }
 
-/// A moment on this host, in nanoseconds.
+/// An instant on this host, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct HostInstant {
     time: u64,
-    /// In the time of the processor that this thread got.
+    /// Processor time of this thread.
     own_time: u64,
 }
 
@@ -57,7 +58,7 @@ impl HostInstant {
         HostInstant { time, own_time }
     }
 
-    /// The share of the time since then in which this thread had a processor, at most 1.
+    /// Returns the fraction of the time since this instant in which this thread had a processor, at most 1.
     fn running_share(self) -> f64 {
         let HostInstant { time, own_time } = HostInstant::now();
         let [all, own] = [time.abs_diff(self.time), own_time.abs_diff(self.own_time)];
@@ -65,22 +66,22 @@ impl HostInstant {
     }
 }
 
-/// Time that the code of all places took on this host.
+/// Time of all places' code on this host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostCode {
-    /// All that was measured.
+    /// Total measured time.
     pub(crate) total: Duration,
-    /// Time of turns in which nothing was charged, without the share of Isles itself.
+    /// Time of turns in which nothing was charged, without the time of Isles itself.
     pub(crate) uncharged: Duration,
 }
 
-/// From times of this host to cycles of a core, without losing a part of one.
+/// Converts host times to core cycles, carrying the remainders.
 #[derive(Debug)]
 struct CycleConverter {
     /// Ratio of the core's cycles to parts of a nanosecond: `cycles` cycles take `parts` parts.
     cycles: u128,
     parts: u128,
-    /// For each place, what is left over of its last measurement, in parts.
+    /// Remainder of each place's last measurement, in parts.
     left: RefCell<Vec<u128>>,
 }
 
@@ -101,23 +102,23 @@ impl CycleConverter {
     }
 }
 
-/// One for all places of a run.
+/// The stopwatch of all places of a run.
 pub(crate) struct Stopwatch {
     world: ChipWorld,
     source: RefCell<TimeSource>,
     exchange: CycleConverter,
-    /// Time at which it was started, if it runs.
+    /// Reading at its start, if it is running.
     since: Cell<Option<u64>>,
     /// Measured time not charged yet, in nanoseconds.
     pending: Cell<u64>,
-    /// `true` if the program has said what the present turn costs.
+    /// `true` if the program has declared a cost in the present turn.
     charged: Cell<bool>,
-    /// Turns so far that were charged nothing, and all others.
+    /// Number of turns in which nothing was charged, and of all others.
     turns: Cell<[u64; 2]>,
     code: Cell<HostCode>,
-    /// `true` once the run has left its tape.
+    /// `true` once the run has departed from its tape.
     diverged: Cell<bool>,
-    /// `true` while places only drop what they hold.
+    /// `true` while places only drop their values.
     closing: Cell<bool>,
 }
 
@@ -137,18 +138,19 @@ impl Stopwatch {
         })
     }
 
-    /// Watches whether the program says what its code costs.
+    /// Makes a stopwatch that checks that the program declares its costs.
     pub(crate) fn watch(world: &ChipWorld, rate: Rate) -> Rc<Stopwatch> {
         Self::new(world, TimeSource::Declared(HostInstant::now()), CycleConverter::new(0, rate, 0))
     }
 
-    /// Does nothing: for places of which only the chip's part is of interest.
+    /// Makes a stopwatch that does nothing, for trials.
     pub(crate) fn idle(world: &ChipWorld, rate: Rate) -> Rc<Stopwatch> {
         Self::new(world, TimeSource::Over, CycleConverter::new(0, rate, 0))
     }
 
-    /// Charges each of `places` places `ratio` thousandths of what its code takes here, on a core of `rate`.
-    pub(crate) fn measure(world: &ChipWorld, (ratio, rate, places): (u32, Rate, u32)) -> Rc<Stopwatch> {
+    /// Makes a stopwatch that charges each of `places` places `ratio` thousandths of its time here, on a core of
+    /// `rate`.
+    pub(crate) fn measure(world: &ChipWorld, ratio: u32, rate: Rate, places: u32) -> Rc<Stopwatch> {
         let reading = || nanoseconds(ClockId::ThreadCPUTime);
         let readings = (0..READINGS).map(|_| reading().abs_diff(reading()));
         let source =
@@ -156,16 +158,19 @@ impl Stopwatch {
         Self::new(world, source, CycleConverter::new(ratio, rate, places))
     }
 
-    /// As `measure`, with the measurements of a tape.
+    /// As [`Stopwatch::measure`], with the measurements of a tape.
     pub(crate) fn play(
         world: &ChipWorld,
-        (ratio, rate, places): (u32, Rate, u32),
+        ratio: u32,
+        rate: Rate,
+        places: u32,
         tape: Playback,
     ) -> Rc<Stopwatch> {
         Self::new(world, TimeSource::Tape(tape), CycleConverter::new(ratio, rate, places))
     }
 
-    /// Returns the reading of the clock: the host's if time is only watched, the thread's own if it is charged.
+    /// Returns the clock reading: of the host's coarse clock if costs are declared, of the thread's clock if they are
+    /// measured.
     fn reading(&self) -> u64 {
         match &*self.source.borrow() {
             TimeSource::Declared(_) => nanoseconds(ClockId::MonotonicCoarse),
@@ -178,7 +183,7 @@ impl Stopwatch {
         self.since.set(Some(self.reading()));
     }
 
-    /// Stops; returns whether it ran.
+    /// Stops the stopwatch; returns `true` if it was running.
     fn stop(&self) -> bool {
         let Some(since) = self.since.take() else { return false };
         let taken = self.reading().saturating_sub(since);
@@ -188,7 +193,7 @@ impl Stopwatch {
         true
     }
 
-    /// Charges `place` what was measured since it was charged last.
+    /// Charges `place` with the pending measurement, or with the next of the tape.
     fn settle(&self, place: PlaceId) {
         let nanoseconds = match &mut *self.source.borrow_mut() {
             TimeSource::Declared(_) | TimeSource::Over => return,
@@ -207,7 +212,7 @@ impl Stopwatch {
         self.world.charge(place, self.exchange.cycles(place, nanoseconds));
     }
 
-    /// Runs `operation` of `place`, which is not its code.
+    /// Runs `operation` of the chip for `place` with the stopwatch stopped.
     fn during<R>(&self, place: PlaceId, operation: impl FnOnce(bool) -> R) -> R {
         let ran = self.stop();
         if ran {
@@ -220,7 +225,7 @@ impl Stopwatch {
         result
     }
 
-    /// Runs `code` of a place within an operation.
+    /// Runs `code` of a place within an operation, with the stopwatch running.
     fn back<R>(&self, ran: bool, code: impl FnOnce() -> R) -> R {
         if !ran {
             return code();
@@ -231,7 +236,7 @@ impl Stopwatch {
         result
     }
 
-    /// Begins a turn of a place.
+    /// Starts a turn of a place.
     pub(crate) fn begin_turn(&self) {
         self.start();
     }
@@ -251,13 +256,13 @@ impl Stopwatch {
         }
     }
 
-    /// The time at `place`, with what its code has taken until now.
+    /// Returns the time at `place`, including its code until now.
     pub(crate) fn now(&self, place: PlaceId) -> Duration {
         self.during(place, |_| self.world.now(place))
     }
 
-    /// Returns the time of the code if this thread had this share of a processor, without the allowance of the tasks
-    /// of Isles for each turn.
+    /// Returns the time of the code, scaled by this thread's share of a processor, without the allowance for the tasks
+    /// of Isles in each turn.
     fn code_without_isles(&self, running_share: f64) -> HostCode {
         let HostCode { total, uncharged } = self.code.get();
         let [total, uncharged] = [total, uncharged].map(|time| time.mul_f64(running_share));
@@ -266,24 +271,24 @@ impl Stopwatch {
         HostCode { total: paid + free, uncharged: free }
     }
 
-    /// Asks the chip something for `place`, which is not its code.
+    /// Calls `question` with the chip for `place`, with the stopwatch stopped.
     pub(crate) fn ask<R>(&self, place: PlaceId, question: impl FnOnce(&ChipWorld, PlaceId) -> R) -> R {
         self.during(place, |_| question(&self.world, place))
     }
 
-    /// Returns `true` if the run differs from that of its tape.
+    /// Returns `true` if the run has departed from its tape.
     pub(crate) fn has_diverged(&self) -> bool {
         self.diverged.get()
     }
 
-    /// From here on places only drop what they hold: what they send is taken from them and goes nowhere, because the
-    /// clocks of some are behind what the chip still knows.
+    /// Discards all messages from now on. Places only drop their values, and the clocks of some are too far behind for
+    /// the chip.
     pub(crate) fn close(&self) {
         self.closing.set(true);
     }
 
-    /// Ends the measuring. Gives what the code took, and what goes on a tape; or how many measurements of its tape a
-    /// run has played that is not that of the tape.
+    /// Ends the measurement. Returns the time of the code and the measurements for a tape. If the run has departed from
+    /// its tape, the error has the number of measurements played, and their total number.
     pub(crate) fn end(&self) -> Result<(HostCode, Measurements), (u64, u64)> {
         match self.source.replace(TimeSource::Over) {
             TimeSource::Host { tape, .. } => Ok((self.code.get(), tape)),
@@ -306,7 +311,7 @@ fn nanoseconds(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The endpoint of a place on a chip, whose operations are not the place's code.
+/// The endpoint of a place on a chip, which stops the stopwatch during its operations.
 pub(crate) struct TimedEndpoint {
     here: PlaceId,
     endpoint: ChipEndpoint,
@@ -322,7 +327,7 @@ impl TimedEndpoint {
         }
     }
 
-    /// Lets `send` send what `fill`, which is code of the program, writes; once the run closes, to nowhere.
+    /// Calls `send` with `fill`, which is code of the program; once the run closes, the message is discarded.
     fn sends<R>(
         &self,
         bytes: usize,
@@ -418,7 +423,7 @@ impl Multicast for TimedEndpoint {
 }
 
 impl WorkModel for TimedEndpoint {
-    /// Charges the work that the program states, but only while nothing is measured: else it would count twice.
+    /// Charges the declared work unless code is measured, which would count it twice.
     fn work(&self, work: &Work, line: &'static Location<'static>) {
         if let TimeSource::Declared(_) = &*self.stopwatch.source.borrow() {
             self.stopwatch.charged.set(self.stopwatch.charged.get() || !work.is_nothing());
@@ -426,8 +431,7 @@ impl WorkModel for TimedEndpoint {
         }
     }
 
-    /// Charges the access, but only while code is not measured: that includes the host's file, which would count
-    /// twice.
+    /// Charges the access unless code is measured, which includes the access to the host's file.
     fn access_file(&self, access: &FileAccess) {
         if let TimeSource::Declared(_) = &*self.stopwatch.source.borrow() {
             self.endpoint.access_file(access);
@@ -470,7 +474,7 @@ mod tests {
     #[test]
     fn what_is_measured_is_charged_at_the_ratio_and_goes_on_the_tape_and_what_is_said_is_not() {
         let (world, rate) = world();
-        let stopwatch = Stopwatch::measure(&world, (2_000, rate, 2));
+        let stopwatch = Stopwatch::measure(&world, 2_000, rate, 2);
         let endpoint = TimedEndpoint::new(PLACE, &stopwatch);
         stopwatch.begin_turn();
         endpoint.work(&Work::new().cycles(1 << 40), Location::caller());

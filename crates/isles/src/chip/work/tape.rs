@@ -1,31 +1,30 @@
-//! The tape of a run: what was measured of its code, in order, and of which run that is.
+//! The tape of a run: the measurements of its code, in order, and the identity of the run.
 //!
-//! A run on a modelled chip whose code is measured on the host is no longer the same run twice. The tape makes it so:
-//! a second run takes its measurements from there. `docs/chip/tape.md` describes the format. This file knows bytes
-//! only: it measures nothing, and reads and writes no file.
-//! Invariant: every sequence of bytes is either the one form of one tape or is refused, and nothing is allocated
-//! beyond the length of what was given.
+//! A run on a modelled chip whose code is measured on the host is not reproducible. With the tape it is: a second run
+//! takes its measurements from there. `docs/chip/tape.md` describes the format. This file knows only bytes: it measures
+//! nothing, and reads and writes no file. Invariants: every sequence of bytes is either the canonical form of one tape
+//! or an error; memory use is bounded by the length of the input.
 
 use super::digest::digest;
 use std::fmt;
 
-/// First bytes of a tape.
+/// The first bytes of a tape.
 const MAGIC: [u8; 8] = *b"islestap";
 
-/// The version of the format that is written, and the only one that is read.
+/// The version of the format, the only one that is read.
 const VERSION: u32 = 3;
 
-/// Bytes of the check at the end: of everything before it.
+/// Size in bytes of the digest at the end, which covers everything before it.
 const CHECK_BYTES: usize = 16;
 
-/// The longest tape, in bytes: some hundred million measurements.
+/// Maximum size of a tape in bytes: some hundred million measurements.
 pub(crate) const TAPE_BYTES_MAX: usize = 1 << 30;
 
-/// The most time on cores that a tape may come to, in millionths of a millionth of a second: 25 days, so that a core's
-/// clock, which ends at 213, does not end even at an eighth of its rate.
+/// Maximum total time on cores of a tape, in picoseconds: 25 days, so that a core's clock, which overflows after 213
+/// days, does not overflow even at an eighth of its rate.
 const CODE_MAX: u128 = 25 * 86_400 * 1_000_000_000_000;
 
-/// Identity of the run that a tape is of. A run with another header is another run.
+/// Identity of the run of a tape. Only a run with an equal header can play it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TapeHeader {
     /// A digest of the program's file.
@@ -33,30 +32,30 @@ pub(crate) struct TapeHeader {
     /// A digest of the chip's file.
     pub(crate) chip: [u8; 16],
     pub(crate) places: u32,
-    /// Thousandths of the time on the core for one of the time on the host.
+    /// Thousandths of core time per unit of host time.
     pub(crate) ratio: u32,
     pub(crate) seed: u64,
-    /// Names and values of all other settings on which the run depends.
+    /// Names and values of all other settings that affect the run.
     pub(crate) settings: Vec<(String, String)>,
-    /// The program's own arguments, as the system gives them.
+    /// The program's own arguments.
     pub(crate) arguments: Vec<Vec<u8>>,
 }
 
-/// One measurement: code of `place` took `nanoseconds` of the host.
+/// One measurement: code of `place` took `nanoseconds` on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Measurement {
     pub(crate) place: u32,
     pub(crate) nanoseconds: u64,
 }
 
-/// Reason why bytes are no tape.
+/// Reason why bytes are not a valid tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TapeFault {
-    /// They begin in another way.
+    /// The first bytes are not those of a tape.
     Foreign,
     /// A tape of another version of the format.
     Version(u32),
-    /// They end too early, or have changed since they were written.
+    /// The bytes are truncated or were changed.
     Damaged,
 }
 
@@ -80,7 +79,7 @@ pub(crate) struct Measurements {
 }
 
 impl Measurements {
-    /// Adds one; nothing when the tape is full, which `is_full` says.
+    /// Adds a measurement; ignored if the tape is full.
     pub(crate) fn push(&mut self, measurement: Measurement) {
         if !self.is_full() {
             write_number(&mut self.bytes, u64::from(measurement.place));
@@ -89,13 +88,13 @@ impl Measurements {
         }
     }
 
-    /// Returns `true` if the tape takes no more.
+    /// Returns `true` if the tape is full.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() >= TAPE_BYTES_MAX / 2
     }
 }
 
-/// A whole tape.
+/// A complete tape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tape {
     pub(crate) header: TapeHeader,
@@ -103,7 +102,7 @@ pub(crate) struct Tape {
 }
 
 impl Tape {
-    /// Its bytes.
+    /// Encodes the tape.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
@@ -125,10 +124,10 @@ impl Tape {
         bytes
     }
 
-    /// The tape that is `bytes`.
+    /// Decodes a tape.
     ///
     /// # Errors
-    /// [`TapeFault`]: they are none.
+    /// [`TapeFault`]: `bytes` are not a valid tape.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Tape, TapeFault> {
         let Some(rest) = bytes.strip_prefix(&MAGIC) else { return Err(TapeFault::Foreign) };
         let (version, _) = rest.split_first_chunk().ok_or(TapeFault::Damaged)?;
@@ -143,7 +142,7 @@ impl Tape {
         Tape::decode_content(&content[MAGIC.len() + 4..]).ok_or(TapeFault::Damaged)
     }
 
-    /// Decodes the bytes between version and check; `None` if they are not well formed.
+    /// Decodes the bytes between version and digest; `None` if they are malformed.
     fn decode_content(content: &[u8]) -> Option<Tape> {
         let mut reader = TapeReader(content);
         let header = reader.header()?;
@@ -167,11 +166,11 @@ impl Tape {
     }
 }
 
-/// Goes through the measurements of a tape, once.
+/// Plays the measurements of a tape, once.
 #[derive(Debug)]
 pub(crate) struct Playback {
     tape: Tape,
-    /// Position of the next one, in bytes.
+    /// Position of the next measurement in bytes.
     next: usize,
     played: u64,
 }
@@ -181,7 +180,7 @@ impl Playback {
         Playback { tape, next: 0, played: 0 }
     }
 
-    /// The next measurement, if there is one and it is of `place`. With none the run is not that of the tape.
+    /// Returns the next measurement if it is of `place`; `None` means that the run has departed from the tape.
     pub(crate) fn next(&mut self, place: u32) -> Option<u64> {
         let bytes = &self.tape.measurements.bytes;
         let mut reader = TapeReader(bytes.get(self.next..)?);
@@ -191,13 +190,13 @@ impl Playback {
         Some(measurement.nanoseconds)
     }
 
-    /// Returns the number of measurements played, and the number there are.
+    /// Returns the number of measurements played, and their total number.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.played, self.tape.measurements.number)
     }
 }
 
-/// Writes a number in groups of seven bits, the least first.
+/// Writes a number as LEB128: groups of seven bits, the least significant first.
 fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -211,7 +210,7 @@ fn write_bytes(bytes: &mut Vec<u8>, content: &[u8]) {
     bytes.extend(content);
 }
 
-/// Takes parts from the front of bytes; none where they are not what is asked for.
+/// Reads values from the front of bytes; returns `None` for malformed ones.
 struct TapeReader<'a>(&'a [u8]);
 
 impl<'a> TapeReader<'a> {
@@ -221,7 +220,7 @@ impl<'a> TapeReader<'a> {
         Some(*first)
     }
 
-    /// A number in its shortest form.
+    /// Reads a number, which must be in its shortest form.
     fn number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -270,8 +269,8 @@ impl<'a> TapeReader<'a> {
     }
 }
 
-/// For fuzzing: `bytes` as they are, and as what stands between version and check. What is taken must be the form in
-/// which it is written.
+/// For fuzzing: decodes `bytes` as a tape, and as the content between version and digest. An accepted tape must encode
+/// to the same bytes.
 #[cfg(fuzzing)]
 pub fn fuzz(bytes: &[u8]) {
     if let Ok(tape) = Tape::decode(bytes) {

@@ -1,25 +1,25 @@
-//! Offsets of the clocks of other hosts from that of the first place, for the trace of a run.
+//! Offsets of the clocks of other hosts from the clock of the first place, for traces.
 //!
-//! The first rank of each other host and the first rank of all send a word to and fro, and keep the fastest exchange:
-//! the other clock was read somewhere within it, so its middle is wrong by at most half of it (Cristian, Probabilistic
-//! clock synchronization, 1989). That is done before the run and after it. Between the two a clock is taken to run
-//! evenly. Ranks of one host share a clock. Invariant: all ranks come to the same exchanges, in the same order.
+//! Rank 0 and the first rank of each other host exchange a word many times and keep the fastest exchange: the other
+//! clock was read within it, so its midpoint is off by at most half its duration (Cristian, Probabilistic clock
+//! synchronization, 1989). This is done before and after the run; in between, the drift is taken as constant. Ranks of
+//! one host share a clock. Invariant: all ranks take part in the same exchanges, in the same order.
 
 use crate::trace::now;
 use isles_transport_mpi::Library;
 
-/// Exchanges of which the fastest counts.
+/// Number of exchanges, of which the fastest is kept.
 const EXCHANGES: usize = 64;
 
-/// Answer of a rank that reports no clock, because it is not the first of its host.
+/// Content of a request for the time.
 const NOTHING: [u8; 8] = [0; 8];
 
-/// A clock against that of the first place.
+/// A reading of a clock relative to that of the first place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ClockReading {
-    /// Nanoseconds of the other clock.
+    /// Time of the other clock, in nanoseconds.
     at: u64,
-    /// Nanoseconds by which it was ahead then; negative if it was behind.
+    /// Lead of the other clock in nanoseconds; negative if it was behind.
     ahead: i64,
     /// Largest possible error of `ahead`, in nanoseconds.
     error: u64,
@@ -37,7 +37,7 @@ impl HostClock {
         HostClock { before, after }
     }
 
-    /// The time of the first place's clock when this one said `time`.
+    /// Converts `time` of this clock to the clock of the first place.
     pub(super) fn to_first(self, time: u64) -> u64 {
         let HostClock { before, after } = self;
         let (whole, part) = (after.at.abs_diff(before.at).max(1) as f64, time as f64 - before.at as f64);
@@ -51,8 +51,8 @@ impl HostClock {
     }
 }
 
-/// Reads the clocks of all hosts; all ranks call it at once. `hosts` says for each rank which one is the first of its
-/// host. What comes of it, by rank, is known at the first rank; there is nothing at the others.
+/// Reads the clocks of all hosts; a collective call. `hosts[rank]` is the first rank of that rank's host. Returns the
+/// readings by rank at rank 0, and default readings at the others.
 pub(super) fn read(library: &Library, hosts: &[u32]) -> Vec<ClockReading> {
     let here = library.rank();
     let mut readings = vec![ClockReading::default(); hosts.len()];

@@ -1,15 +1,16 @@
-//! Detects the launcher that has started this process, from the environment, before the library is begun.
+//! Detects, from the environment, the launcher that started this process, before MPI is initialized.
 //!
-//! Known are Open MPI, MPICH's Hydra, and Slurm by PMIx or PMI2. `SLURM_PROCID` alone proves nothing: batch scripts
-//! have it, too. The launcher is remembered: once the library has begun, its variables are removed from the environment
-//! for the sake of programs that a rank starts. Invariant: a process that no launcher started is not part of a run.
+//! Known are Open MPI, MPICH's Hydra, and Slurm by PMIx or PMI2. `SLURM_PROCID` alone proves nothing, because batch
+//! scripts have it too. The result is cached: once MPI is initialized, the launcher's variables are removed from the
+//! environment, so that programs started by a rank do not see them. Invariant: a process that no launcher started is
+//! not part of a run.
 
 use crate::print::notice;
 use crate::settings::table::setting;
 use std::sync::{Once, OnceLock};
 use std::{env, fs};
 
-/// A launcher.
+/// An MPI launcher, as seen by a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Launcher {
     /// Number of ranks, if the launcher states it.
@@ -18,7 +19,7 @@ pub(crate) struct Launcher {
     rank: u32,
 }
 
-/// The variables of each launcher: the rank, and how many there are.
+/// The variables of each launcher: the rank and the number of ranks.
 const VARIABLES: [(&str, &str); 3] = [
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
@@ -26,7 +27,7 @@ const VARIABLES: [(&str, &str); 3] = [
 ];
 
 impl Launcher {
-    /// The one that has started this process, unless another machine was chosen by `ISLES_MACHINE`.
+    /// Returns the launcher that started this process, or `None` if `ISLES_MACHINE` chooses another machine.
     pub(crate) fn of_environment() -> Option<Launcher> {
         static FOUND: OnceLock<Option<Launcher>> = OnceLock::new();
         let found = FOUND.get_or_init(|| {
@@ -44,27 +45,27 @@ impl Launcher {
             .find_map(|(rank, ranks)| Some(Launcher { rank: number(rank)?, ranks: number(ranks) }))
     }
 
-    /// Returns `true` if this is the first process, which speaks for all.
+    /// Returns `true` in rank 0, which prints errors for all.
     pub(crate) fn is_first(&self) -> bool {
         self.rank == 0
     }
 
-    /// The rank of this process.
+    /// Returns the rank of this process.
     #[cfg(feature = "mpi")]
     pub(crate) fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// Returns `true` if the launcher states that it has started more than this process.
+    /// Returns `true` if the launcher reports more than one rank.
     #[cfg(not(feature = "mpi"))]
     pub(crate) fn has_several(&self) -> bool {
         self.ranks.is_some_and(|ranks| ranks > 1)
     }
 }
 
-/// Says once, at the first of several tasks of Slurm, that each is alone, unless a machine was chosen.
+/// Warns once, in the first of several tasks of Slurm, that each task runs alone, unless a machine was chosen.
 ///
-/// Only a task itself does it, which the process of Slurm has started: programs that it starts see the same variables.
+/// Only a task itself warns, whose parent is Slurm's process: programs started by a task see the same variables.
 pub(crate) fn warn_of_single_tasks() {
     static WARNED: Once = Once::new();
     WARNED.call_once(|| {
@@ -81,15 +82,15 @@ pub(crate) fn warn_of_single_tasks() {
     });
 }
 
-/// Returns the number of tasks of the Slurm step, if this process is the first of several and knows no other.
+/// Returns the number of tasks of the Slurm step, if this process is the first of several without a launcher.
 fn lone_tasks(variable: &dyn Fn(&str) -> Option<String>) -> Option<u32> {
     let number = |name: &str| -> Option<u32> { variable(name)?.parse().ok() };
     let is_first = number("SLURM_PROCID") == Some(0) && Launcher::of(variable).is_none();
     number("SLURM_STEP_NUM_TASKS").filter(|tasks| is_first && *tasks > 1)
 }
 
-/// Returns the end of a sentence, which names each library's launcher: in Slurm if it has started this process, else on
-/// Debian.
+/// Returns the end of an error text, which names each library's launcher: in Slurm if it has started this process,
+/// otherwise on Debian.
 #[cfg(feature = "mpi")]
 pub(crate) fn names_of_launchers() -> &'static str {
     match env::var_os("SLURM_STEP_ID") {

@@ -1,8 +1,8 @@
-//! Places that are ranks of an MPI run: those of one host over shared memory, the others over the library.
+//! Places as ranks of an MPI run, connected by shared memory within a host and by the MPI library between hosts.
 //!
-//! The launcher starts the same program everywhere. Ranks but the first serve until that one says that a run begins, or
-//! that it ends without one: what a command line means is found out by the first alone. `docs/design/hosts.md` has the
-//! rest. Invariant: no rank but the first runs a line of the program's `main` beyond the start.
+//! The launcher starts the same program everywhere. Only rank 0 interprets the command line; the other ranks wait for
+//! its message that a run starts, or that it ends without one. `docs/design/hosts.md` has the rest. Invariant: only
+//! rank 0 runs the program's `main` beyond the start.
 
 mod clocks;
 mod observed;
@@ -33,28 +33,28 @@ use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Time limit for the library to end; MPICH over TCP sometimes never does (openucx/ucx 8738).
+/// Time limit for finalizing MPI; MPICH over TCP sometimes never returns (openucx/ucx 8738).
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// Time after which the first rank, or the second one if that is missing, reports that it still waits for the others.
+/// Time after which ranks 0 and 1 report that they still wait for the others; rank 1 too, because rank 0 may be
+/// missing.
 const LATE: Duration = Duration::from_secs(30);
 
-/// Time after which ranks that have not met end.
+/// Time after which a rank that has not met the others exits.
 ///
-/// A large start takes long, but a rank that waits for one that runs alone, or for another program, would wait
-/// forever.
+/// A large start takes long, but a rank would wait forever for one that runs alone or runs another program.
 const CONNECT_LIMIT: Duration = Duration::from_secs(300);
 
-/// Time for which a rank whose run is over waits for the others, whose run is over, too.
+/// Time that a rank waits for the others at the end of a run.
 const OTHERS_LIMIT: Duration = Duration::from_secs(10);
 
-/// Message of the first rank before a run: there is none, or it begins, with a bit for each record kept of it.
+/// Message of rank 0 before a run: no run, or a run, with a bit for each record that is kept.
 const NO_RUN: u8 = 0;
 const RUN: u8 = 1;
 const TRACED: u8 = 2;
 const OBSERVED: u8 = 4;
 
-/// The handler of what the first rank says before a run, which none of the runtime has.
+/// The handler of messages before a run; the runtime does not use this number.
 const START: HandlerId = HandlerId(u16::MAX);
 
 type RankEndpoint = CompositeEndpoint<ShmEndpoint, MpiEndpoint>;
@@ -62,12 +62,12 @@ type RankEndpoint = CompositeEndpoint<ShmEndpoint, MpiEndpoint>;
 /// This process as a rank.
 struct MpiRank {
     library: Rc<Library>,
-    /// Until the run begins.
+    /// Taken when the run begins.
     connected: RefCell<Option<ConnectedRank>>,
 }
 
 thread_local! {
-    /// In the first rank; never freed, so that it is there when the process exits.
+    /// Set in all ranks; never freed, so that it exists when the process exits.
     static RANKS: Cell<Option<&'static MpiRank>> = const { Cell::new(None) };
 }
 
@@ -111,12 +111,12 @@ pub(super) fn is_first_rank() -> bool {
     RANKS.get().is_some()
 }
 
-/// The name and version of the library.
+/// Returns the name and version of the library.
 pub(super) fn library_version() -> String {
     Library::version()
 }
 
-/// Serves as a place, and ends the process, if it is a rank but the first; in the first one, gets ready for a run.
+/// Prepares a run in rank 0; in the other ranks, serves as a place and ends the process.
 pub(super) fn serve_as_rank(launcher: &Launcher) {
     if RANKS.get().is_some() {
         return;
@@ -141,7 +141,7 @@ pub(super) fn serve_as_rank(launcher: &Launcher) {
                 .then(|| observed::join(&ranks.library, &connected.hosts))
                 .flatten();
             let collector = (start_flags & TRACED != 0).then(Collector::within);
-            run_place(&ranks.library, connected, (collector, words), run::serve);
+            run_place(&ranks.library, connected, collector, words, run::serve);
         }
         std::process::exit(0);
     }
@@ -168,7 +168,7 @@ fn begin(launcher: &Launcher) -> std::result::Result<MpiRank, String> {
             if launcher.is_first() {
                 refuse(text);
             }
-            // A launcher ends all ranks when one has failed, so none does before the first has said why.
+            // A launcher ends all ranks when one fails, so all wait until rank 0 has printed the reason.
             library.gather_all(&[1]);
             library.end();
             std::process::exit(EXIT_USAGE.into());
@@ -179,9 +179,10 @@ fn begin(launcher: &Launcher) -> std::result::Result<MpiRank, String> {
     Ok(MpiRank { library, connected: RefCell::new(Some(connected)) })
 }
 
-/// Reports that the ranks are late to meet, and ends this one if they never meet, until the returned sender is dropped.
+/// Starts a watchdog that reports if the ranks are late to meet, and exits if they never do; dropping the returned
+/// sender stops it.
 ///
-/// The cause may be a link that is down, or a rank that does not take part: no library reports either.
+/// The cause may be a broken link or a rank that does not take part; no MPI library reports either.
 fn watch_meeting(launcher: &Launcher) -> mpsc::Sender<()> {
     let (waits, connected) = mpsc::channel();
     let rank = launcher.rank();
@@ -203,12 +204,12 @@ fn watch_meeting(launcher: &Launcher) -> mpsc::Sender<()> {
             }
         }
     };
-    // Without the thread nothing is said.
+    // If the thread cannot be started, there is no watchdog.
     let _ = std::thread::Builder::new().name("isles-start".into()).spawn(watch);
     waits
 }
 
-/// Collectives that disregard hosts.
+/// Collectives that ignore host boundaries.
 struct FlatCollectives;
 
 impl Collectives for FlatCollectives {
@@ -217,12 +218,12 @@ impl Collectives for FlatCollectives {
     }
 }
 
-/// Runs the place of this rank by `body`, recorded for `collector` and counted in `words` if there are any; all ranks
-/// call it at once.
+/// Runs `body` at the place of this rank, traced for `collector` and counted in `words`, if given; a collective call.
 pub(super) fn run_place<V>(
     library: &Library,
     ConnectedRank { endpoint, hosts, hierarchical_collectives }: ConnectedRank,
-    (collector, words): (Option<Collector>, Option<SharedWords>),
+    collector: Option<Collector>,
+    words: Option<SharedWords>,
     body: impl FnOnce(&Rc<Local>) -> V,
 ) -> V {
     let recorded = collector.map(|collector| RecordedRun::begin(library, &hosts, collector));
@@ -235,7 +236,7 @@ pub(super) fn run_place<V>(
         observe_by(&words, &local, 0);
     }
     let outcome = body(&local);
-    // The end of the endpoint waits for those of the others, so that nothing is under way.
+    // Dropping the endpoint waits for the other ranks, so that no message is in flight afterwards.
     drop(local);
     if let Some(recorded) = recorded {
         recorded.finish(library);
@@ -243,7 +244,7 @@ pub(super) fn run_place<V>(
     outcome
 }
 
-/// Waits until the first rank says whether a run begins, and returns its message.
+/// Waits for the message of rank 0 that says whether a run starts, and returns it.
 fn wait_for_start(ranks: &MpiRank) -> u8 {
     let connected = ranks.connected.borrow();
     let Some(ConnectedRank { endpoint, .. }) = &*connected else { return NO_RUN };
@@ -264,7 +265,7 @@ fn wait_for_start(ranks: &MpiRank) -> u8 {
     }
     let start_flags = start_flags.unwrap_or(NO_RUN);
     if start_flags != NO_RUN {
-        // Nobody says anything more before the first rank has heard this from all; so nothing else was taken here.
+        // Rank 0 sends nothing more before all ranks have answered, so no other message was consumed here.
         send_byte(endpoint, PlaceId(0), start_flags);
         if let Some(others) = endpoint.other_hosts() {
             others.flush_coalesced();
@@ -273,7 +274,7 @@ fn wait_for_start(ranks: &MpiRank) -> u8 {
     start_flags
 }
 
-/// Says one byte to a rank, before a run.
+/// Sends one byte to a rank, before a run.
 fn send_byte(endpoint: &RankEndpoint, to: PlaceId, byte: u8) {
     let send = || {
         endpoint.send(to, Class::Control, START, 1, &mut |room| {
@@ -286,7 +287,7 @@ fn send_byte(endpoint: &RankEndpoint, to: PlaceId, byte: u8) {
     }
 }
 
-/// Tells all others whether a run begins, and if it does, waits until all have heard it.
+/// Sends `start_flags` to all other ranks; for a run, waits until all have answered.
 fn send_start(endpoint: &RankEndpoint, start_flags: u8) {
     let others = endpoint.places() - 1;
     (1..=others).for_each(|to| send_byte(endpoint, PlaceId(to), start_flags));
@@ -297,7 +298,7 @@ fn send_start(endpoint: &RankEndpoint, start_flags: u8) {
     }
 }
 
-/// Runs `main` at the first rank, which is this one. What places do is recorded for `collector`, if there is one.
+/// Runs `main` at rank 0, which is this one. Places record their activity for `collector`, if given.
 fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> LaunchResult {
     if let Some(communicator) = launch.communicator {
         return super::section::run(launch, communicator, collector.is_some(), main);
@@ -314,7 +315,7 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> LaunchR
         Some(connected) => observed::host_of(&connected.hosts),
         None => return Err(unable(once.to_owned())),
     };
-    // A failure here is reported while the others still wait for a run.
+    // If this fails, the other ranks are still waiting for a run, and end without one.
     let observation = Observation::begin(launch, RunDescription { host_of, ..RunDescription::default() }, 0)?;
     let connected = ranks.connected.take().ok_or_else(|| unable(once.to_owned()))?;
     let traced = if collector.is_some() { TRACED } else { 0 };
@@ -325,14 +326,14 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> LaunchR
         observation.words().clone()
     });
     let body = |local: &Rc<Local>| run::run_first_place(local, main(), launch.stall);
-    let outcome = run_place(&ranks.library, connected, (collector, words), body);
+    let outcome = run_place(&ranks.library, connected, collector, words, body);
     if let Some(observation) = observation {
         observation.finish(&outcome.0);
     }
     Ok(outcome)
 }
 
-/// The process exits: lets the other ranks end, if they wait for a run, and ends the library.
+/// Called when the process exits: releases ranks that wait for a run, and finalizes MPI.
 extern "C" fn exiting(code: i32) {
     let Some(ranks) = RANKS.get() else { return };
     if let Ok(mut connected) = ranks.connected.try_borrow_mut()

@@ -1,18 +1,19 @@
-//! The counters of a run for those who observe it: ranks that share memory with the first one count in its memory.
+//! Counters of a run for observers: ranks that share memory with rank 0 count in its memory.
 //!
-//! The ranks say it to each other before the run, so the run sends no message for its observers. A rank of another host
-//! counts for nobody, and the first one says so. Invariant: all ranks do the same steps, whether they can join or not.
+//! The ranks agree on this before the run, so the run sends no message for its observers. A rank of another host is not
+//! observed, and rank 0 reports that. Invariant: all ranks make the same collective calls, whether they can join or
+//! not.
 
 use crate::print::notice;
 use isles_transport_mpi::Library;
 use isles_transport_shm::SharedWords;
 
-/// Answer of a rank that counts where observers look; [`IS_UNSEEN`] is that of one that does not.
+/// Answer of a rank that counts in the memory of rank 0; [`IS_UNSEEN`] is the answer of one that does not.
 const COUNTS: [u8; 1] = [1];
 const IS_UNSEEN: [u8; 1] = [0];
 
-/// Lets other ranks count in the words of this one, which is the first, and says on standard error which of them
-/// cannot. `hosts` says for each rank which one is the first of those that share memory with it.
+/// Offers the words of this rank, rank 0, to the others, and reports on standard error which of them cannot join.
+/// `hosts[rank]` is the first rank that shares memory with that rank.
 pub(super) fn offer(library: &Library, hosts: &[u32], words: &SharedWords) {
     library.gather_all(&to_bytes(std::process::id(), words.descriptor()));
     let joined = library.gather_all(&COUNTS);
@@ -22,7 +23,7 @@ pub(super) fn offer(library: &Library, hosts: &[u32], words: &SharedWords) {
     }
 }
 
-/// Joins the words of the first rank; nothing if this one shares no memory with it.
+/// Joins the words of rank 0; `None` if this rank shares no memory with it.
 pub(super) fn join(library: &Library, hosts: &[u32]) -> Option<SharedWords> {
     let said = library.gather_all(&to_bytes(0, -1));
     let (process, descriptor) = of_bytes(&said[0]);
@@ -47,13 +48,13 @@ fn to_bytes(process: u32, descriptor: i32) -> [u8; 8] {
     (u64::from(process) << 32 | u64::from(descriptor as u32)).to_le_bytes()
 }
 
-/// Reads what [`to_bytes`] has written.
+/// Decodes the bytes of [`to_bytes`].
 fn of_bytes(bytes: &[u8]) -> (u32, i32) {
     let word = u64::from_le_bytes(bytes.try_into().expect("ranks of one library say as many bytes"));
     ((word >> 32) as u32, word as u32 as i32)
 }
 
-/// The line about places that observers do not see; nothing if they see all.
+/// Returns the warning about places that observers do not see; `None` if they see all.
 fn unseen_warning(unseen: &[usize]) -> Option<String> {
     let (last, others) = unseen.split_last()?;
     let others: Vec<String> = others.iter().map(usize::to_string).collect();

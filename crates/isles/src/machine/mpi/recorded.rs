@@ -1,7 +1,7 @@
-//! The parts of a trace that ranks have recorded: sent to the first one, and put on its clock.
+//! Traces recorded by ranks: sent to rank 0 and converted to its clock.
 //!
-//! That happens before the run and after it, when nothing else is under way, so the run sends no message for its trace.
-//! Invariant: all ranks do the same steps, whether there is something to send or not.
+//! This happens before and after the run, when no other message is in flight, so the run sends no message for its
+//! trace. Invariant: all ranks make the same collective calls, whether they have something to send or not.
 
 use super::clocks;
 use super::clocks::{ClockReading, HostClock};
@@ -10,7 +10,7 @@ use crate::trace::Collector;
 use isles_transport::PlaceId;
 use isles_transport_mpi::Library;
 
-/// A run that is recorded, at a rank.
+/// A traced run, at one rank.
 pub(in crate::machine) struct RecordedRun {
     collector: Collector,
     hosts: Vec<u32>,
@@ -18,19 +18,19 @@ pub(in crate::machine) struct RecordedRun {
 }
 
 impl RecordedRun {
-    /// Reads the clocks of all hosts; all ranks call it at once, before the run. `hosts` says for each rank which one
-    /// is the first of its host.
+    /// Reads the clocks of all hosts; a collective call before the run. `hosts[rank]` is the first rank of that rank's
+    /// host.
     pub(in crate::machine) fn begin(library: &Library, hosts: &[u32], collector: Collector) -> RecordedRun {
         RecordedRun { collector, before: clocks::read(library, hosts), hosts: hosts.to_vec() }
     }
 
-    /// Returns the collector of the events that the place of this rank has recorded.
+    /// Returns the collector for the events of this rank's place.
     pub(in crate::machine) fn collector(&self) -> Collector {
         self.collector.clone()
     }
 
-    /// Hands all parts to the collector of the first rank, on its clock, and says on standard error how well the
-    /// clocks are known; all ranks call it at once, after the run.
+    /// Adds the parts of all ranks to the collector of rank 0, on its clock, and reports the accuracy of the clocks on
+    /// standard error; a collective call after the run.
     pub(in crate::machine) fn finish(self, library: &Library) {
         let after = clocks::read(library, &self.hosts);
         let here = PlaceId(library.rank());

@@ -1,7 +1,8 @@
-//! Rendezvous of the ranks of a run: the program and the host of each, and one endpoint for both transports.
+//! Startup of the ranks of a run: they compare programs and settings, find their hosts, and open one endpoint over both
+//! transports.
 //!
-//! All ranks say the same to each other in three rounds, and each comes to the same answer from what all have said; so
-//! if one cannot go on, none does. Invariant: ranks that were told apart by host never share memory.
+//! The ranks exchange the same kind of message in each of three rounds, and each rank draws the same conclusion from
+//! all messages; so if one cannot go on, none does. Invariant: ranks of different hosts never share memory.
 
 use super::{OTHERS_LIMIT, RankEndpoint};
 use crate::machine::image::{PROGRAM, digest_words};
@@ -21,12 +22,12 @@ use std::time::Duration;
 /// Bytes of the set of processors of a host that a rank may use, one bit each.
 const CPU_SET_BYTES: usize = 128;
 
-/// Message of a rank in the first round, in this order: program, settings, host, machine, process, bell, processors.
+/// Message of a rank in the first round, encoded in the order of its fields.
 struct Hello {
     program: [u8; 16],
     settings: [u8; 16],
     host: [u8; 16],
-    /// Several hosts may be containers of one machine, and share its processors.
+    /// Several hosts may be containers of one machine that share its processors.
     machine: [u8; 16],
     process: u32,
     bell: [u8; 6],
@@ -40,7 +41,7 @@ impl Hello {
         [&names[..], &process, &self.bell, &self.processors].concat()
     }
 
-    /// Reads what [`Hello::to_bytes`] has written.
+    /// Decodes the bytes of [`Hello::to_bytes`].
     fn of(bytes: &[u8]) -> Hello {
         let (program, rest) = split::<16>(bytes);
         let (settings, rest) = split::<16>(rest);
@@ -59,21 +60,21 @@ fn split<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
     (*first, rest)
 }
 
-/// State of a rank once all ranks have met.
+/// A rank after the startup.
 pub(in crate::machine) struct ConnectedRank {
     /// The endpoint of its place.
     pub(in crate::machine) endpoint: RankEndpoint,
-    /// For each rank, the first one with which it shares memory.
+    /// For each rank, the first rank that shares memory with it.
     pub(in crate::machine) hosts: Vec<u32>,
-    /// True if, in collectives, one rank of each host communicates with other hosts for all ranks of its own.
+    /// `true` if collectives are hierarchical: one rank of each host communicates with other hosts.
     pub(in crate::machine) hierarchical_collectives: bool,
 }
 
-/// Reason why a rank has not met the others, in words.
+/// Reason why the startup of a rank has failed, as text.
 pub(in crate::machine) enum StartupError {
-    /// They run different programs, or have different settings: all ranks have found so, in the same words.
+    /// The ranks have different programs or settings; all ranks return the same text.
     Mismatch(String),
-    /// This rank cannot go on.
+    /// This rank cannot continue.
     Unable(String),
 }
 
@@ -90,7 +91,7 @@ impl fmt::Display for StartupError {
     }
 }
 
-/// Brings all ranks together.
+/// Connects all ranks; a collective call.
 pub(in crate::machine) fn connect(library: &Rc<Library>) -> Result<ConnectedRank, StartupError> {
     let here = library.rank() as usize;
     let (mut bell, address) = Bell::bind().map_err(|error| format!("a socket to be woken by: {error}"))?;
@@ -134,7 +135,7 @@ pub(in crate::machine) fn connect(library: &Rc<Library>) -> Result<ConnectedRank
     segment
         .watch_siblings(siblings.collect())
         .map_err(|error| format!("cannot watch other ranks: {error}"))?;
-    // Nobody sends to a place that has not joined yet.
+    // A barrier, so that no rank sends to a place that has not joined yet.
     library.gather_all(&[1]);
     let places = library.size();
     let pairs =
@@ -144,17 +145,17 @@ pub(in crate::machine) fn connect(library: &Rc<Library>) -> Result<ConnectedRank
     let far = MpiEndpoint::new(Rc::clone(library), Some(bell)).ends_within(OTHERS_LIMIT);
     let sharing = hosts.iter().copied().map(PlaceId).collect();
     let here = PlaceId(library.rank());
-    let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), sharing);
+    let endpoint = CompositeEndpoint::new(here, near, near_numbers, far, far_numbers, sharing);
     Ok(ConnectedRank { endpoint, hosts, hierarchical_collectives })
 }
 
-/// The ranks on one machine, and the processors that they have together.
+/// Number of ranks on one machine, and of the processors that they may use.
 struct MachineLoad {
     ranks: u32,
     processors: u32,
 }
 
-/// Returns the load of each machine, by its name.
+/// Returns the load of each machine, by the digest that identifies it.
 fn machine_loads(hellos: &[Hello]) -> BTreeMap<[u8; 16], MachineLoad> {
     let mut sets: BTreeMap<[u8; 16], Vec<[u8; CPU_SET_BYTES]>> = BTreeMap::new();
     for hello in hellos {
@@ -167,7 +168,8 @@ fn machine_loads(hellos: &[Hello]) -> BTreeMap<[u8; 16], MachineLoad> {
     sets.into_iter().map(|(machine, sets)| (machine, load(sets))).collect()
 }
 
-/// Returns settings equal on all ranks: the silence limit of another host, and whether collectives are hierarchical.
+/// Checks that all ranks have the same program and settings. Returns the limit of another host's silence, and `true` if
+/// collectives are hierarchical.
 fn common_settings(hellos: &[Hello]) -> Result<(Option<Duration>, bool), String> {
     check_equal(hellos)?;
     Ok((silence_limit()?, hierarchical_collectives()?))
@@ -189,8 +191,9 @@ fn check_equal(hellos: &[Hello]) -> Result<(), String> {
     Ok(())
 }
 
-/// The segment of the ranks of this host, and for each rank the first one with which it shares memory. `hosts` says
-/// which is the first one on its host; where ranks of a host cannot share memory, each is alone.
+/// Makes or joins the segment of the ranks of this host. Returns it with, for each rank, the first rank that shares
+/// memory with it. `hosts[rank]` is the first rank of that rank's host; if ranks of a host cannot share memory, each is
+/// alone.
 fn share(library: &Library, hellos: &[Hello], hosts: &[u32]) -> Result<(Segment, Vec<u32>), String> {
     let here = library.rank() as usize;
     let neighbours: Vec<usize> = (0..hosts.len()).filter(|rank| hosts[*rank] == hosts[here]).collect();
@@ -218,7 +221,7 @@ fn share(library: &Library, hellos: &[Hello], hosts: &[u32]) -> Result<(Segment,
     }
 }
 
-/// A digest of the program's file, which is another one on each host; read once.
+/// Returns a digest of the bytes of the program's file, because hosts have different files; computed once.
 fn program() -> Result<[u8; 16], String> {
     static DIGEST: OnceLock<[u8; 16]> = OnceLock::new();
     if let Some(digest) = DIGEST.get() {
@@ -237,7 +240,7 @@ fn digest_bytes(bytes: &[u8]) -> [u8; 16] {
     digest_words(bytes.chunks(8).map(word).chain([bytes.len() as u64]))
 }
 
-/// A digest of what the environment says to this program, but for what may differ by host: how it looks to people.
+/// Returns a digest of the `ISLES_*` variables, except those that may differ by host.
 fn settings() -> [u8; 16] {
     let is_of_commands = |name: &str| {
         let row = SETTINGS.iter().find(|row| row.variable == name);
@@ -263,7 +266,7 @@ fn silence_limit() -> Result<Option<Duration>, String> {
 /// Setting that chooses the collectives of teams over several hosts.
 const COLLECTIVES: &SettingRow = setting("collectives");
 
-/// Returns `true` if [`COLLECTIVES`] chooses hierarchical ones, or is not set.
+/// Returns `true` if [`COLLECTIVES`] is not set or chooses hierarchical ones.
 fn hierarchical_collectives() -> Result<bool, String> {
     read_variable(COLLECTIVES, readers::hierarchical_collectives).map(|value| value.unwrap_or(true))
 }
@@ -277,20 +280,20 @@ fn read_variable<T>(
     value.map(|value| read(row.variable, &value).map_err(|error| error.to_string())).transpose()
 }
 
-/// A name for the host of this rank, for tests of what goes between hosts: ranks with different ones share no memory.
+/// Variable with a host name for this rank, for tests: ranks with different names share no memory.
 pub(crate) const HOST_VARIABLE: &str = "ISLES_TEST_HOST";
 
-/// Returns a digest that identifies the machine of this host by its boot.
+/// Returns a digest of the boot id, which identifies the machine.
 ///
-/// Several hosts may be parts of one machine.
+/// Several hosts may be containers of one machine.
 fn machine() -> [u8; 16] {
     digest_bytes(std::fs::read_to_string(BOOT).unwrap_or_default().as_bytes())
 }
 
-/// The file with the name of the boot of a machine.
+/// The file with the boot id.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Returns a digest that identifies this host: its boot, its name, and the processes that are seen from here.
+/// Returns a digest that identifies this host: its boot id, its name and its pid namespace.
 fn host() -> [u8; 16] {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let processes = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -307,7 +310,7 @@ fn cpu_set() -> [u8; CPU_SET_BYTES] {
     bits
 }
 
-/// The processors that any of these may use.
+/// Returns the processors that are in any of these sets.
 fn processors_of(together: &[[u8; CPU_SET_BYTES]]) -> Vec<usize> {
     let may_use =
         |processor: &usize| together.iter().any(|bits| bits[processor / 8] >> (processor % 8) & 1 == 1);

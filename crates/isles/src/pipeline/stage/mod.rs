@@ -1,4 +1,4 @@
-//! Stages whose types only the program knows: what a group runs, saves and restores.
+//! Type-erased stages, which a group runs, saves and restores.
 
 pub(in crate::pipeline) mod ports;
 pub(in crate::pipeline) mod stages;
@@ -11,32 +11,32 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// Remainder of a step that waits.
+/// The rest of a step that may wait.
 pub(in crate::pipeline) type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
-/// A stage: takes the value of its input port, and puts one into its output port.
+/// A stage, which takes a value from its input port and puts one into its output port.
 pub(in crate::pipeline) trait AnyStage {
-    /// Runs the stage for one item. Returns the rest of it if the stage may wait.
+    /// Runs the stage for one item. Returns the rest of the step if the stage may wait.
     fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>>;
 
-    /// Another stage of the same function, for another group of this place; `None` if the stage has a state.
+    /// Returns a stage with the same function for another group of this place; `None` if the stage has a state.
     fn share(&self) -> Option<Box<dyn AnyStage>> {
         None
     }
 
-    /// The state as bytes; `None` if the stage has none.
+    /// Returns the state as bytes; `None` if the stage has none.
     fn save(&self) -> Result<Option<Vec<u8>>> {
         Ok(None)
     }
 
-    /// Replaces the state by one that [`AnyStage::save`] has written.
+    /// Replaces the state by one that [`AnyStage::save`] returned.
     fn restore(&mut self, bytes: &[u8]) -> Result<()> {
         let _ = bytes;
         Ok(())
     }
 }
 
-/// A stage without state that does its own taking and putting.
+/// A stage without state whose function accesses the ports itself.
 pub(in crate::pipeline) struct Routing<F>(Rc<F>);
 
 impl<F: Fn(&mut Ports) + 'static> Routing<F> {
@@ -56,7 +56,7 @@ impl<F: Fn(&mut Ports) + 'static> AnyStage for Routing<F> {
     }
 }
 
-/// State that all stages of one input and one output have.
+/// The common part of all stages with one input and one output.
 struct StageIo<F, T> {
     function: Rc<F>,
     input: usize,
@@ -156,7 +156,7 @@ pub(in crate::pipeline) struct Stateful<S, F, T> {
     io: StageIo<F, T>,
 }
 
-/// A function of a state and a value that may wait.
+/// An async function of a state and a value.
 pub(in crate::pipeline) struct StatefulAsync<S, F, T>(Stateful<S, F, T>);
 
 impl<S: CanSend, F, T: 'static> Stateful<S, F, T> {

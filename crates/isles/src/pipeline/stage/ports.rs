@@ -1,19 +1,19 @@
-//! Ports, in which values wait between two stages: typed cells whose types only the stages at both ends know.
+//! Ports, which hold values between two stages: type-erased cells whose types the stages at both ends know.
 //!
-//! A group of stages has ports of its own, so two groups of one place share none. Invariant: each port is written by
-//! one stage and read by one later stage, once for each item.
+//! Each group has ports of its own. Invariant: a port is written by one stage and read by one later stage, once for
+//! each item.
 
 use crate::{Error, ErrorKind, Result};
 use isles_runtime::capture::CanSend;
 use isles_runtime::wire::{from_bytes, to_bytes};
 use std::any::Any;
 
-/// A port of a type that is known elsewhere.
+/// A type-erased port.
 pub(in crate::pipeline) trait AnyPort: Any {
-    /// Takes the value out as bytes, for another place.
+    /// Takes the value as bytes, for another place.
     fn take_bytes(&mut self) -> Result<Vec<u8>>;
 
-    /// Puts in the value that [`AnyPort::take_bytes`] has written.
+    /// Puts in a value that [`AnyPort::take_bytes`] returned.
     fn put_bytes(&mut self, bytes: &[u8]) -> Result<()>;
 }
 
@@ -33,34 +33,34 @@ impl<T: CanSend> AnyPort for Port<T> {
     }
 }
 
-/// Facts about a port when a pipeline is built.
+/// Description of a port of a pipeline.
 #[derive(Clone, Copy)]
 pub(in crate::pipeline) struct PortPlan {
     make: fn() -> Box<dyn AnyPort>,
-    /// The first stage that can find a value here: one past the stage that writes it.
+    /// One past the stage that writes it.
     written_before: usize,
-    /// The stage that reads it; the number of stages for the result of the pipeline.
+    /// The stage that reads it; for the result of the pipeline, the number of stages.
     pub(in crate::pipeline) read_by: usize,
 }
 
 impl PortPlan {
-    /// A port of `T` that is written by the stage before `written_before`; nobody reads it yet.
+    /// Describes a port of `T` written by the stage before `written_before`, without a reader yet.
     pub(in crate::pipeline) fn of<T: CanSend>(written_before: usize) -> PortPlan {
         PortPlan { make: || Box::new(Port::<T>(None)), written_before, read_by: usize::MAX }
     }
 
-    /// Returns `true` if a value is here between the stages `cut - 1` and `cut`.
+    /// Returns `true` if the port holds a value between the stages `cut - 1` and `cut`.
     fn is_live_at(&self, cut: usize) -> bool {
         self.written_before <= cut && cut <= self.read_by
     }
 }
 
-/// The ports whose values cross from one group to the next one between the stages `cut - 1` and `cut`.
+/// Returns the ports whose values pass from one group to the next between the stages `cut - 1` and `cut`.
 pub(in crate::pipeline) fn live_at(plans: &[PortPlan], cut: usize) -> Vec<usize> {
     (0..plans.len()).filter(|port| plans[*port].is_live_at(cut)).collect()
 }
 
-/// The values of some ports, under way to another group: moved at one place, bytes between two.
+/// The values of some ports in transit to another group: moved within a place, encoded between places.
 pub(in crate::pipeline) enum PortValues {
     /// The ports themselves.
     Here(Vec<Box<dyn AnyPort>>),
@@ -81,7 +81,7 @@ impl Ports {
         Ports { makes, ports }
     }
 
-    /// Takes the value of a port, which the stage before has put.
+    /// Takes the value of a port, which an earlier stage has put.
     pub(in crate::pipeline) fn take<T: 'static>(&mut self, port: usize) -> T {
         self.port(port).take().expect("the stage before has put a value")
     }
@@ -96,7 +96,7 @@ impl Ports {
         &mut port.downcast_mut::<Port<T>>().expect("the builder has made the port with this type").0
     }
 
-    /// Takes the values of `live` out, for a group at this place or another one.
+    /// Takes the values of the ports `live`, for a group at this or another place.
     pub(in crate::pipeline) fn unload(&mut self, live: &[usize], stays_here: bool) -> Result<PortValues> {
         if stays_here {
             let take = |port: &usize| std::mem::replace(&mut self.ports[*port], (self.makes[*port])());
@@ -105,7 +105,7 @@ impl Ports {
         live.iter().map(|port| self.ports[*port].take_bytes()).collect::<Result<_>>().map(PortValues::Bytes)
     }
 
-    /// Puts the values of `live` in.
+    /// Puts values into the ports `live`.
     pub(in crate::pipeline) fn load(&mut self, live: &[usize], payload: PortValues) -> Result<()> {
         match payload {
             PortValues::Here(ports) => {
@@ -122,7 +122,7 @@ impl Ports {
 }
 
 impl PortValues {
-    /// A value that enters the pipeline.
+    /// Makes the values of an item that enters the pipeline.
     pub(in crate::pipeline) fn of<T: CanSend>(value: T, stays_here: bool) -> Result<PortValues> {
         if stays_here {
             return Ok(PortValues::Here(vec![Box::new(Port(Some(value)))]));
@@ -130,7 +130,7 @@ impl PortValues {
         Ok(PortValues::Bytes(vec![to_bytes(&value)?]))
     }
 
-    /// The only value, which leaves the pipeline.
+    /// Returns the only value, the result of the pipeline.
     pub(in crate::pipeline) fn into_value<T: CanSend>(self) -> Result<T> {
         let mut port = Port::<T>(None);
         match self {

@@ -1,4 +1,4 @@
-//! The stages of a pipeline, as the program writes them: a chain in which each stage's input is the output before it.
+//! The builder of a pipeline's stages: a chain in which each stage reads the output of an earlier one.
 
 use super::ports::{PortPlan, Ports};
 use super::{AnyStage, Fallible, Mapped, MappedAsync, Routing, Stateful, StatefulAsync};
@@ -6,7 +6,7 @@ use isles_runtime::capture::CanSend;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of the next chain, by which branches are recognised.
+/// The number of the next chain; branches recognise their chain by its number.
 static NEXT_CHAIN: AtomicU64 = AtomicU64::new(0);
 
 /// Stages in the order in which they run, and the ports between them.
@@ -16,16 +16,17 @@ pub(in crate::pipeline) struct Chain {
     number: u64,
 }
 
-/// A stage and what it is called.
+/// A stage with its name.
 pub(in crate::pipeline) struct NamedStage {
     pub(in crate::pipeline) name: &'static str,
     pub(in crate::pipeline) stage: Box<dyn AnyStage>,
-    /// The most replicas that may run at once.
+    /// Maximum number of replicas.
     pub(in crate::pipeline) replicas: usize,
 }
 
 impl Chain {
-    /// Adds a stage that reads `input` and writes a new port of `T`, which is returned. `make` gets that port's number.
+    /// Adds a stage that reads `input` and writes a new port of `T`; returns the number of that port, which `make`
+    /// gets.
     fn add<T: CanSend>(
         &mut self,
         name: &'static str,
@@ -47,9 +48,9 @@ impl Chain {
 
 /// The stages of a pipeline from items of `In` to results of `Out`, one result for each item.
 ///
-/// A stage is named, takes one value and returns one. A stage without state is a function; one with state is a function
-/// of the state as well, and the state is all that moves when the stage moves to another place. There is no way to
-/// write a cycle: a stage reads what stages before it have written.
+/// A stage has a name, takes one value and returns one. A stage without state is a function of the value; a stateful
+/// one is a function of state and value, and only the state is sent when the stage moves to another place. Cycles are
+/// impossible: a stage reads only outputs of earlier stages.
 pub struct Stages<In, Out> {
     chain: Chain,
     /// The port of the result.
@@ -58,7 +59,7 @@ pub struct Stages<In, Out> {
 }
 
 impl<In: CanSend> Stages<In, In> {
-    /// No stages yet: the result is the item.
+    /// Makes an empty chain, whose result is the item.
     pub fn new() -> Self {
         let number = NEXT_CHAIN.fetch_add(1, Ordering::Relaxed); // relaxed: only distinct
         let chain = Chain { stages: Vec::new(), ports: vec![PortPlan::of::<In>(0)], number };
@@ -78,7 +79,7 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
         self.stage(name, |input, output| Box::new(Mapped::new(function, input, output)))
     }
 
-    /// Adds a stage without state that may fail: its first error ends the pipeline, and names the stage.
+    /// Adds a stage without state that may fail; its first error ends the pipeline and names the stage.
     pub fn try_map<T: CanSend>(
         self,
         name: &'static str,
@@ -87,7 +88,7 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
         self.stage(name, |input, output| Box::new(Fallible::new(function, input, output)))
     }
 
-    /// Adds a stage without state that may wait.
+    /// Adds an async stage without state.
     pub fn map_async<T: CanSend>(
         self,
         name: &'static str,
@@ -96,8 +97,7 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
         self.stage(name, |input, output| Box::new(MappedAsync::new(function, input, output)))
     }
 
-    /// Adds a stage with a state, which it keeps from item to item. The state starts as `state`, and moves with the
-    /// stage.
+    /// Adds a stage with a state that is kept from item to item. It starts as `state`, and moves with the stage.
     pub fn stateful<S: CanSend, T: CanSend>(
         self,
         name: &'static str,
@@ -107,7 +107,7 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
         self.stage(name, |input, output| Box::new(Stateful::new(state, function, input, output)))
     }
 
-    /// Adds a stage with a state that may wait; otherwise as [`Stages::stateful`].
+    /// Adds an async stage with a state; otherwise as [`Stages::stateful`].
     pub fn stateful_async<S: CanSend, T: CanSend>(
         self,
         name: &'static str,
@@ -117,14 +117,13 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
         self.stage(name, |input, output| Box::new(StatefulAsync::new(state, function, input, output)))
     }
 
-    /// Adds a stage that makes two values of one, and the branches that each of them goes through, up to
-    /// [`Branches::join`].
+    /// Adds a stage that makes two values of one, and a branch of stages for each of them, up to [`Branches::join`].
     ///
-    /// Branches are part of the same order of stages, the left one first. Different items are in both at once; one item
-    /// goes through one branch after the other, and the value of the other branch travels with it.
+    /// Both branches are in one sequence of stages, the left one first. Different items can be in both at once; a
+    /// single item passes one branch after the other, carrying the value of the other branch along.
     ///
     /// # Panics
-    /// If a branch does not continue the stages that it is given.
+    /// If a branch does not extend the stages that it gets.
     pub fn branch<L: CanSend, R: CanSend, A: CanSend, B: CanSend>(
         mut self,
         name: &'static str,
@@ -155,10 +154,10 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
         Branches { chain: continued(right.chain), left: left.output, right: right.output, types: PhantomData }
     }
 
-    /// Lets the stage that was added last run in up to `replicas` replicas at once, at a place each, if there are
-    /// enough places and it is the slowest. Results come in the order of the items all the same.
+    /// Allows up to `replicas` replicas of the last stage, each at a place of its own, used if there are enough places
+    /// and the stage is the slowest. Results still arrive in the order of the items.
     ///
-    /// Neighbours that allow it are replicated together. An extension of the pipelines of J. Jahn et al.
+    /// Neighbouring stages that allow it are replicated together. This extends the pipelines of J. Jahn et al.
     ///
     /// # Panics
     /// If `replicas` is 0, there is no stage, or the stage has a state.
@@ -184,14 +183,14 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
         Stages { chain: self.chain, output, types: PhantomData }
     }
 
-    /// The chain, all of whose ports are read.
+    /// Returns the complete chain, with the result port read at its end.
     pub(in crate::pipeline) fn finished(mut self) -> Chain {
         self.chain.ports[self.output].read_by = self.chain.stages.len();
         self.chain
     }
 }
 
-/// Two branches of a pipeline that [`Stages::branch`] has begun.
+/// The two open branches of a pipeline after [`Stages::branch`].
 pub struct Branches<In, A, B> {
     chain: Chain,
     left: usize,
@@ -200,7 +199,7 @@ pub struct Branches<In, A, B> {
 }
 
 impl<In: CanSend, A: CanSend, B: CanSend> Branches<In, A, B> {
-    /// Adds a stage that makes one value of those of both branches.
+    /// Adds a stage that combines the values of both branches.
     pub fn join<T: CanSend>(
         mut self,
         name: &'static str,

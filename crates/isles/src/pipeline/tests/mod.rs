@@ -1,4 +1,4 @@
-//! Pipelines in seeded worlds: results in order, each once, whatever is resized when; deaths; what is refused.
+//! Pipelines in seeded worlds: each result once and in order under any resizes; deaths; errors.
 
 mod replicas;
 
@@ -12,7 +12,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Eighteen stages: each third has a state, two are in branches, one waits.
+/// Eighteen stages: every third has a state, two are in branches, one waits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Mixed {
     /// Bytes of the large state of one stage.
@@ -26,7 +26,7 @@ struct Mixed {
 const PLAIN: Mixed = Mixed { ballast: 0, has_states: true, fails_at: None, replicas: 1 };
 const REPLICATED: Mixed = Mixed { replicas: 3, ..PLAIN };
 
-/// A hash of a state and a value, which depends on their order.
+/// Returns a hash of a state and a value, which depends on their order.
 fn mixed(state: u64, value: u64) -> u64 {
     (state ^ value.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -94,13 +94,13 @@ fn expected(pipeline: &Mixed, items: u64) -> Vec<u64> {
     results
 }
 
-/// A small generator, so that a seed says when is resized to what.
+/// Returns the next number of a small generator, so that a seed determines the resizes.
 fn draw(state: &mut u64, below: usize) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize % below
 }
 
-/// Resizes to `cores`, which may be more than live.
+/// Resizes to `cores`, which may exceed the living places.
 async fn try_resize(flow: &RunningPipeline<Mixed>, cores: usize) -> Result<()> {
     match flow.resize(cores).await {
         Err(error) if *error.kind() == ErrorKind::Misused && places().any(Place::is_dead) => Ok(()),
@@ -108,7 +108,7 @@ async fn try_resize(flow: &RunningPipeline<Mixed>, cores: usize) -> Result<()> {
     }
 }
 
-/// Sends `items` through, and resizes before one in `apart`, from the task that sends or the one that receives.
+/// Sends `items` through and resizes before one in `apart`, from the sending or the receiving task.
 async fn resized(
     pipeline: Mixed,
     options: Options,
@@ -147,7 +147,7 @@ async fn resized(
     Ok(report)
 }
 
-/// Polls so often, then gives up.
+/// Polls up to that number of times, then cancels.
 async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     let (mut future, mut polled) = (Box::pin(future), 0);
     poll_fn(|context| {
@@ -164,8 +164,8 @@ async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     .await
 }
 
-/// Sends items of which some are given up, and checks that each comes at most once, in order, and those that were sent
-/// to the end all do.
+/// Sends items, cancels some of the sends, and checks that each result arrives at most once, in order, and that all
+/// completed sends arrive.
 async fn given_up(options: Options, seed: u64) -> Result<()> {
     const ITEMS: u64 = 80;
     let pipeline = Mixed { has_states: false, replicas: 1 + seed as usize % 2, ..PLAIN };
@@ -285,7 +285,7 @@ fn items_wait_while_more_changes_are_under_way_than_a_queue_holds_items() {
                 Ok(())
             };
             let drain = async {
-                // The first resize comes before the first item; no result is received as long as items go in.
+                // The first resize comes before the first item; no result is received while items enter.
                 let mut before = (0, 0);
                 while before.1 < 1000 {
                     before =
@@ -325,7 +325,7 @@ fn a_state_moves_only_when_its_stage_does() {
         };
         let options = Options { cores: Some(2), ..Options::default() };
         let (received, report) = run(pipeline, options, one_more).await?;
-        // The last stage has gone to the third place and back; no other has moved.
+        // The last stage has moved to the third place and back; no other has moved.
         let state = report.stages[17].state_bytes.expect("it has a state") as u64;
         assert!(state > 1000, "{state}");
         // One byte more or less, as numbers grow.
@@ -521,7 +521,7 @@ fn results_that_nobody_receives_are_dropped_and_the_error_of_the_body_is_that_of
     result.unwrap();
 }
 
-/// Returns the id of a place; only a place can tell it.
+/// Returns the id of a place, which only code at a place can get.
 fn id_of(number: usize) -> PlaceId {
     let id = Rc::new(Cell::new(None));
     let slot = Rc::clone(&id);
@@ -530,7 +530,7 @@ fn id_of(number: usize) -> PlaceId {
     id.get().expect("the last place")
 }
 
-/// Runs a body in a world in which places die, each at a step of the world; that the body ends is part of the test.
+/// Runs a body in a world in which places die at given steps, and checks that the body ends.
 fn end_with_deaths<R: 'static>(
     places: u32,
     deaths: &[(usize, u64)],
@@ -562,7 +562,7 @@ fn end_with_death(
     })
 }
 
-/// The step before which a pipeline, which needs all places to begin, may not have begun.
+/// Step from which a pipeline has certainly begun; all places must be alive until then.
 const BEGUN: u64 = 1500;
 
 #[test]
@@ -621,7 +621,7 @@ fn with_checkpoints_results_are_exact_if_a_second_place_dies_while_the_pipeline_
     assert!(died > 10, "only {died} runs lost two places that had stages");
 }
 
-/// Sends items and receives results; most receives are given up.
+/// Sends items and receives results; most receives are cancelled.
 async fn received_in_parts(checkpoint: Option<u64>, seed: u64) -> Result<Vec<u64>> {
     let results = RefCell::new(Vec::new());
     let body = async |flow: RunningPipeline<Mixed>| {
@@ -635,7 +635,7 @@ async fn received_in_parts(checkpoint: Option<u64>, seed: u64) -> Result<Vec<u64
         let drain = async {
             let mut random = seed;
             loop {
-                // One in four is not given up, so that the pipeline recovers in the end.
+                // One in four is not cancelled, so that the pipeline recovers in the end.
                 let polls = if draw(&mut random, 4) == 0 { usize::MAX } else { draw(&mut random, 200) };
                 match polled(flow.recv(), polls).await.transpose()? {
                     Some(Some(result)) => results.borrow_mut().push(result),
@@ -666,7 +666,7 @@ fn a_receive_that_is_given_up_while_the_pipeline_recovers_keeps_nothing_from_goi
     }
 }
 
-/// A stage that fails with the error of a death that it remembers.
+/// A stage that fails with the stored error of a death.
 #[derive(Clone, Serialize, Deserialize)]
 struct Remembering {
     dead: usize,

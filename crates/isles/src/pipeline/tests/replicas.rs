@@ -1,4 +1,4 @@
-//! Replicas of stages in seeded worlds: order, changes of their number, what is refused.
+//! Replicas of stages in seeded worlds: order, changes of their number, errors.
 
 use super::*;
 

@@ -1,9 +1,9 @@
 //! Measurements of the paper on BareMichael and Xipx, repeated by programs on bare cores that QEMU runs.
 //!
-//! `isles bare` builds and runs the images, `isles rccerun` the same C programs as processes beside them. All figures
-//! are of this host: a translator runs the bare cores, so only ratios are compared with the paper. A time is the least
-//! of a few runs, each the median of its batches, because a virtual machine that loses its processor takes up to a
-//! thousand times as long.
+//! `isles bare` builds and runs the images; `isles rccerun` runs the same C programs as processes for comparison. All
+//! figures depend on this host: an emulator runs the bare cores, so only ratios are compared with the paper. A time is
+//! the smallest of a few runs, each the median of its batches, because a virtual machine that loses its processor takes
+//! up to a thousand times as long.
 
 use super::rcce::{checked_output, half};
 use crate::repro::quantity::{Quantity, Title};
@@ -15,28 +15,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Section III and IV of the paper, sentence by sentence.
+/// Sections III and IV of the paper, sentence by sentence.
 pub(crate) const BARE_METAL: Experiment = Experiment {
     name: "bare",
     about: "programs on bare cores under QEMU: RCCE bare and hosted, the device of Xipx, threads, interrupts",
-    source: "Ziwisky and Brylow, BareMichael, 6th MARC symposium (2012)",
+    source: "Ziwisky and Brylow, BareMichael, MARC 2012",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
 
 const RUNS: usize = 5;
-/// Seconds after which a run counts as one that does not end.
+/// Seconds after which a run counts as never ending.
 const NEVER: &str = "5";
 const QEMU: &str = "qemu-system-x86_64";
 /// Lengths, rounds of a batch, and batches of the comparison with hosted programs.
 const HOSTED: [(usize, &str, &str); 3] = [(32, "400", "21"), (1024, "200", "21"), (65_536, "20", "11")];
-/// Lengths of messages of Xipx.
+/// Lengths of Xipx messages.
 const LENGTHS: [usize; 4] = [32, 256, 1024, 2048];
 const ROUNDS: &str = "200";
 /// Rounds of a batch where each message is an interrupt.
 const INTERRUPT_ROUNDS: &str = "20";
 
-/// Family of ratios; nothing else is compared with the paper.
+/// Family of ratios; only ratios are compared with the paper.
 const RATIO: Family = Family {
     deck: "",
     unit: "",
@@ -46,16 +46,16 @@ const RATIO: Family = Family {
     reading: "",
 };
 const OURS: Family = Family { band: Band::Unpublished, source: "", ..RATIO };
-/// A time against another one whose bandwidth is 70 % as high in the paper: it may be 1.43 times as long.
+/// A time relative to one whose bandwidth in the paper is 70 % as high: it may be 1.43 times as long.
 const SEVENTY: Family = Family {
     band: Band::AtMost,
     source: "004:2595",
-    reading: "at most 1 / 0.7: “about 70% of the bandwidth of RCCE and iRCCE”",
+    reading: "≤ 1 / 0.7: “about 70% of the bandwidth of RCCE and iRCCE”",
     ..RATIO
 };
 const AT_MOST: f64 = 1.0 / 0.7;
 
-/// The images and programs of all rows, in a folder that ends with them.
+/// The images and programs of all rows, in a folder that is deleted with this value.
 struct Programs {
     folder: PathBuf,
 }
@@ -114,7 +114,7 @@ impl Programs {
         self.folder.join(name).with_extension("img")
     }
 
-    /// The command that runs an image on cores.
+    /// Returns the command that runs an image on cores.
     fn run(&self, cores: &str, image: &str, words: &[&str]) -> Result<Command, Failure> {
         let mut run = companion::BARE.command()?;
         run.args(["run", "--limit", "120", "--cores", cores, "--"]).arg(self.image(image)).args(words);
@@ -141,7 +141,8 @@ impl Programs {
         })
     }
 
-    /// The least time of half a round in µs, and the bandwidth in MB/s of that run, of an exchange by devices.
+    /// Returns the smallest time of half a round in µs, and the bandwidth of that run in MB/s, for an exchange by
+    /// devices.
     fn xipx(&self, cores: &str, words: [&str; 5]) -> Result<(f64, f64), Failure> {
         let mut best = (f64::INFINITY, 0.0);
         for _ in 0..RUNS {
@@ -155,7 +156,7 @@ impl Programs {
     }
 }
 
-/// The folder of the sources, which has the programs.
+/// Returns the folder of the sources, which contains the programs.
 fn checkout() -> Result<PathBuf, Failure> {
     let starts = [std::env::current_dir(), std::env::current_exe()];
     let mut folders = starts.iter().flatten().flat_map(|start| start.ancestors());
@@ -171,7 +172,7 @@ fn least(mut time: impl FnMut() -> Result<f64, Failure>) -> Result<f64, Failure>
     (0..RUNS).try_fold(f64::INFINITY, |least, _| Ok(time()?.min(least)))
 }
 
-/// Nanoseconds and MB/s that the program of devices prints: `.. bytes N ns N MB/s`.
+/// Parses the nanoseconds and MB/s that the device program prints: `.. bytes N ns N MB/s`.
 fn exchange(printed: &str) -> Option<(f64, f64)> {
     let words: Vec<&str> = printed.split_whitespace().collect();
     let before =
@@ -179,7 +180,7 @@ fn exchange(printed: &str) -> Option<(f64, f64)> {
     Some((before("ns")?, before("MB/s")?))
 }
 
-/// RCCE and iRCCE on bare cores against the same programs as processes.
+/// Returns the rows of RCCE and iRCCE on bare cores, compared with the same programs as processes.
 fn hosted(programs: &Programs) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let like_rcce = RATIO.reading("1: “the benchmark exhibits nearly identical performance”");
@@ -193,13 +194,13 @@ fn hosted(programs: &Programs) -> Result<Vec<Row>, Failure> {
             let time = Family { unit: "µs", ..OURS };
             rows.push(time.row(title("bare"), f64::NAN, bare));
             rows.push(time.row(title("hosted"), f64::NAN, hosted));
-            rows.push(ratio.row(title("time bare over hosted"), 1.0, bare / hosted));
+            rows.push(ratio.row(title("bare / hosted"), 1.0, bare / hosted));
         }
     }
     Ok(rows)
 }
 
-/// The device of Xipx against RCCE and iRCCE.
+/// Returns the rows of the Xipx device, compared with RCCE and iRCCE.
 fn devices(programs: &Programs) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for (pattern, library, image) in [("ping-pong", "RCCE", "rcce"), ("ping-ping", "iRCCE", "pingping")] {
@@ -207,18 +208,17 @@ fn devices(programs: &Programs) -> Result<Vec<Row>, Failure> {
             let length = bytes.to_string();
             let (ours, _) = programs.xipx("0,1", [pattern, &length, ROUNDS, "kernel", "poll"])?;
             let theirs = programs.bare(image, bytes, [ROUNDS, "21"])?;
-            let title =
-                Title::from(format!("Xipx's {pattern}, time over {library}'s")).over(Quantity::length(bytes));
+            let title = Title::from(format!("Xipx's {pattern} / {library}'s")).over(Quantity::length(bytes));
             rows.push(SEVENTY.row(title, AT_MOST, ours / theirs));
         }
     }
     Ok(rows)
 }
 
-/// Threads in supervisor and in user mode, by poll and by interrupt.
+/// Returns the rows of threads in supervisor and in user mode, by polling and by interrupt.
 fn threads(programs: &Programs) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
-    let faster = SEVENTY.reading("at most 1: “Xipx kernel threads slightly outperform user threads”");
+    let faster = SEVENTY.reading("≤ 1: “Xipx kernel threads slightly outperform user threads”");
     for (mode, rounds, lengths) in
         [("poll", ROUNDS, &LENGTHS[..]), ("interrupt", INTERRUPT_ROUNDS, &[32, 1024])]
     {
@@ -230,13 +230,13 @@ fn threads(programs: &Programs) -> Result<Vec<Row>, Failure> {
                 Title::from(format!("Xipx's ping-pong by {mode}, {what}")).over(Quantity::length(*bytes))
             };
             rows.push(Family { unit: "µs", ..OURS }.row(title("kernel threads"), f64::NAN, kernel));
-            rows.push(faster.row(title("time of kernel threads over user threads"), 1.0, kernel / user));
+            rows.push(faster.row(title("kernel / user threads"), 1.0, kernel / user));
         }
     }
     Ok(rows)
 }
 
-/// One core that exchanges with two others at the same time, by a thread and a device each.
+/// Returns the rows of one core that exchanges with two others at the same time, with a thread and a device for each.
 fn two_to_one(programs: &Programs) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for pattern in ["ping-pong", "ping-ping"] {
@@ -251,7 +251,7 @@ fn two_to_one(programs: &Programs) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Returns the rows on events that occur or do not, whatever the time.
+/// Returns the rows on events that either occur or do not; times do not matter here.
 fn counted(programs: &Programs) -> Result<Vec<Row>, Failure> {
     let exact = Family { band: Band::Within(0.0), ..RATIO }.at("004:2593-2595");
     let at_once = exact.reading("2: “one core runs two simultaneous ping-X benchmarks”");

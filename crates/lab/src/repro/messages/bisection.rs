@@ -10,7 +10,7 @@ use isles_chip::topology::CoreId;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// V3.
+/// V3 of the validation deck.
 pub(crate) const BISECTION: Experiment = Experiment {
     name: "bisection",
     about: "2,048 B over 5 hops across the middle of the mesh, alone and while 46 cores read lines across it, 533/800/800",
@@ -24,29 +24,29 @@ pub(crate) const BISECTION: Experiment = Experiment {
 /// Bytes of a message.
 const BYTES: usize = 2_048;
 
-/// Cores of the message: the outermost ones of the first row.
+/// Sender and receiver of the message: the outermost cores of the first row.
 const PLAYERS: [u32; 2] = [0, 10];
 
-/// Rows of cores, the cores of one, and those of its half.
+/// Number of rows of cores, of cores in a row, and of cores in half a row.
 const ROWS: u32 = 4;
 const ROW: u32 = 12;
 const HALF: u32 = ROW / 2;
 
 fn bisection(chip: &Chip) -> Vec<Row> {
-    // The bare copy was chosen with the message alone in view, iRCCE's was not.
+    // The bare copy was chosen with the figure of the message alone in view; iRCCE's was not.
     let mut rows = Vec::from(played(chip, "V3", "", LibraryCosts::BARE, Basis::Calibrated));
     rows.extend(played(chip, "", ", iRCCE's instructions", LibraryCosts::IRCCE, Basis::Predicted));
     rows.extend(RECOVERIES.map(|(what, change)| recovering(chip, what, change)));
     rows
 }
 
-/// Other times that a link recovers, which the slides' broadcast asks for.
+/// Other recovery times of links, which the slides' broadcast suggests.
 const RECOVERIES: [(&str, &str); 2] = [
     ("links that recover at once", "links.recovery=0"),
     ("links that recover for 6 cycles", "links.recovery=6"),
 ];
 
-/// The ratio with another constant of the links.
+/// Returns the row of the ratio with another constant of the links.
 fn recovering(chip: &Chip, what: &str, change: &str) -> Row {
     let chip = chip.clone().with_constants(change, None);
     let chip = chip.unwrap_or_else(|fault| panic!("a constant of the chip: {fault:?}"));
@@ -54,7 +54,7 @@ fn recovering(chip: &Chip, what: &str, change: &str) -> Row {
     ratio
 }
 
-/// The three figures with the instructions of a library, and whether the message alone is evidence.
+/// Returns the three figures with the instructions of a library; `basis` is that of the message alone.
 fn played(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, basis: Basis) -> [Row; 3] {
     let [alone, loaded] = [false, true].map(|is_loaded| message(chip, library, is_loaded));
     let family = Family { deck, unit: "µs", band: Band::Within(5.0), basis, source: "002:207", reading: "" };
@@ -66,11 +66,11 @@ fn played(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, ba
     [
         family.row(format!("alone{with}"), 19.2, alone),
         fitted.row(format!("with a loaded bisection{with}"), 19.93, loaded),
-        ratio.row(format!("loaded against alone{with}"), 19.93 / 19.2, loaded / alone),
+        ratio.row(format!("loaded / alone{with}"), 19.93 / 19.2, loaded / alone),
     ]
 }
 
-/// Microseconds of half a ping-pong.
+/// Returns the microseconds of half a ping-pong.
 fn message(chip: &Chip, library: LibraryCosts, is_loaded: bool) -> f64 {
     let bare = bare(chip, STANDARD);
     let took = Rc::new(Cell::new(None));
@@ -108,10 +108,10 @@ async fn play(here: &Participant, rounds: u32) {
     }
 }
 
-/// Reads a line of each core beyond the middle in turn, until the game is over.
+/// Reads a line of each core beyond the middle in turn, until the ping-pong ends.
 ///
-/// Each core begins with another one. If each read of one core only, the time between its reads would be the same each
-/// time, all would fall into step after a few lines, and nobody would be in anybody's way.
+/// Each core begins with a different one. If each core read one core only, the time between its reads would always be
+/// the same, all cores would be synchronized after a few lines, and they would not interfere.
 async fn load(here: &Participant, over: &Cell<Option<f64>>) {
     let (row, column) = (here.rank() / ROW, here.rank() % ROW);
     let beyond = if column < HALF { HALF } else { 0 };

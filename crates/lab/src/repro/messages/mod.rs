@@ -1,7 +1,7 @@
-//! Experiments on messages: from core to core, by each protocol, by the library of C, on bare cores that QEMU runs, and
+//! Experiments on messages: from core to core, by each protocol, by the C library, on bare cores that QEMU runs, and
 //! over the bisection.
 //!
-//! Only groups them. Invariant: what they compare with stands in them, as in all experiments.
+//! This module only groups them. Invariant: the published figures are in the experiments, as everywhere.
 
 pub mod bare_metal;
 pub mod bisection;

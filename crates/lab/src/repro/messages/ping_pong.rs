@@ -1,7 +1,8 @@
-//! Half a ping-pong between the two cores of a tile, by length: RCCE and iRCCE against what was measured.
+//! Half a ping-pong between the two cores of a tile, by length: RCCE and iRCCE compared with measurements.
 //!
-//! One buffer for both ways, as in the benchmark of iRCCE: up to 8 KiB a message is one chunk, up to 16 KiB the buffer
-//! stays in the first cache, up to 256 KiB in the second. The mean of a few rounds after one that warms the caches.
+//! Both directions use one buffer, as in the benchmark of iRCCE: up to 8 KiB a message is one chunk, up to 16 KiB the
+//! buffer stays in the first-level cache, up to 256 KiB in the second. A time is the mean of a few rounds after one
+//! that warms the caches.
 
 use crate::repro::access::STANDARD;
 use crate::repro::bare::{bare, pattern, run};
@@ -22,10 +23,10 @@ pub const PING_PONG: Experiment = Experiment {
 };
 
 /// Source of the times of both libraries, as rows cite it.
-pub(crate) const MEASUREMENT: &str = "iRCCE's measurement in tm2c-threads";
+pub(crate) const MEASUREMENT: &str = "tm2c-threads";
 
 #[allow(clippy::approx_constant)] // a time that happens to be near pi
-/// RCCE, by bytes, in microseconds.
+/// Measured microseconds of RCCE, by bytes.
 pub const RCCE: [(usize, f64); 14] = [
     (1, 2.86),
     (4, 3.04),
@@ -43,7 +44,7 @@ pub const RCCE: [(usize, f64); 14] = [
     (1 << 20, 184_164.0),
 ];
 
-/// iRCCE, likewise.
+/// Measured microseconds of iRCCE, by bytes.
 pub const IRCCE: [(usize, f64); 12] = [
     (1, 2.16),
     (32, 2.06),
@@ -89,7 +90,7 @@ fn curve(
     published.iter().map(row).collect()
 }
 
-/// Microseconds of half a round.
+/// Returns the microseconds of half a round.
 fn half(chip: &Chip, library: LibraryCosts, bytes: usize) -> f64 {
     let bare = bare(chip, STANDARD);
     let sent = pattern(bytes);

@@ -1,10 +1,10 @@
-//! The protocols of places: half a ping-pong of each, beside what was published of its original; and the same through
-//! the whole runtime.
+//! The protocols of places: half a ping-pong of each, beside the published figures of its original; and the same
+//! through the whole runtime.
 //!
-//! Without a runtime long messages lie in private memory as in the experiment `ping-pong`, which has the library on
-//! bare cores. With it, [`ECHO`] is what a program of Isles sees between the cores of a tile: half of a call with bytes
-//! there and back. Of the runtime's own instructions nothing is charged, nor what it does to the caches; messages
-//! themselves pay for their lines of private memory.
+//! Without a runtime, long messages are in private memory as in the experiment `ping-pong`, which runs the library on
+//! bare cores. With it, [`ECHO`] is the time that a program of Isles sees between the cores of a tile: half of a call
+//! that takes bytes there and back. The runtime's own instructions and its effect on the caches are not charged;
+//! messages themselves pay for their lines of private memory.
 
 use super::ping_pong::RCCE;
 use crate::repro::access::{STANDARD, nanoseconds, preset};
@@ -17,11 +17,11 @@ use isles_chip::Chip;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// V11, and the curves of the others.
+/// V11 of the validation deck, and the curves of the other protocols.
 pub const PROTOCOLS: Experiment = Experiment {
     name: "protocols",
     about: "half a ping-pong of the protocols of places, two of them on the chip, at 533/800/800",
-    source: "rcce: iRCCE's measurement with RCCE 1.0.13; ring: OpenComRTOS, 6th MARC symposium (2012), paper 10",
+    source: "rcce: iRCCE's measurement with RCCE 1.0.13; ring: OpenComRTOS, MARC 2012, paper 10",
     instructions: "RCCE's for `rcce`; of the others `doorbell`, `rcce-x10` and `sections` copy as iRCCE,\n\
                    and what they spend on a call is estimated",
     rows: RowSource::Model(protocols),
@@ -63,7 +63,7 @@ fn protocols(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// The blocking library, against the library.
+/// Returns the rows of the blocking protocol, compared with the library.
 fn library() -> Vec<Row> {
     let (band, source) = (Band::Within(15.0), super::ping_pong::MEASUREMENT);
     let family = Family { deck: "", unit: "µs", band, basis: Basis::Predicted, source, reading: "" };
@@ -75,12 +75,13 @@ fn library() -> Vec<Row> {
     RCCE.iter().map(row).collect()
 }
 
-/// The ring, against the port of the real-time system: its rate near was published, far about half of it.
+/// Returns the rows of the ring, compared with the port of the real-time system: its rate between near cores was
+/// published, that between far cores is about half of it.
 fn ring(chip: &Chip) -> Vec<Row> {
-    // That words are written one by one was decided with both rates in view.
+    // The decision that words are written one by one was made with both rates in view.
     let (band, source) = (Band::Within(20.0), "004:2173");
     let family = Family { deck: "V11", unit: "MB/s", band, basis: Basis::Calibrated, source, reading: "" };
-    // Said in words: nearly halved.
+    // The source says this in words only: "nearly halves the throughput".
     let derived = Family { basis: Basis::Derived, ..family.at("004:2151, 2173") };
     let derived = derived.reading("“33.57” / 2: “nearly halves the throughput”");
     let rate = |other| PACKET as f64 / half(Protocol::Ring, other, PACKET);
@@ -94,7 +95,7 @@ fn ring(chip: &Chip) -> Vec<Row> {
     ]
 }
 
-/// The channels of SCC-MPI: the one over message buffers has the best bandwidth.
+/// Returns the rows of the channels of SCC-MPI: the one over message buffers has the best bandwidth.
 fn channels() -> Vec<Row> {
     const LONG: usize = 256 << 10;
     let best = Family {
@@ -103,10 +104,10 @@ fn channels() -> Vec<Row> {
         band: Band::AtMost,
         basis: Basis::Predicted,
         source: "004:932",
-        reading: "at most 1: “the channel that uses the MPB delivers best performance”",
+        reading: "≤ 1: “the channel that uses the MPB delivers best performance”",
     };
     let row = |protocol: Protocol, other: &str, of: Protocol| {
-        let title = Title::from(format!("{}, rate against {other}", protocol.name()));
+        let title = Title::from(format!("{}, rate / {other}", protocol.name()));
         best.row(title.over(Quantity::length(LONG)), 1.0, half(of, 1, LONG) / half(protocol, 1, LONG))
     };
     [Protocol::Sections, Protocol::SectionsByPlaces]
@@ -117,7 +118,7 @@ fn channels() -> Vec<Row> {
         .collect()
 }
 
-/// Microseconds between the first core and another one, the only two that play.
+/// Returns the microseconds of half a ping-pong between the first core and `other`; no other core participates.
 fn half(protocol: Protocol, other: u32, bytes: usize) -> f64 {
     let time = ModelledChip::new("scc").and_then(|chip| chip.half_ping_pong(protocol, other, bytes));
     time.unwrap_or_else(|error| panic!("the chip file of the SCC has all that it needs: {error}"))
@@ -125,7 +126,7 @@ fn half(protocol: Protocol, other: u32, bytes: usize) -> f64 {
         * 1e6
 }
 
-/// The call.
+/// Half of a call through the runtime.
 pub const ECHO: Experiment = Experiment {
     name: "echo",
     about: "half of `at!` with bytes there and back between the cores of a tile, by protocol of Isles, at 533/800/800",
@@ -158,7 +159,7 @@ fn echo() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Microseconds of half a call of each length.
+/// Returns the microseconds of half a call of each length.
 fn halves(protocol: Protocol) -> Result<Vec<f64>, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let launch = Launch::from_environment().map_err(|error| usage(&error))?;

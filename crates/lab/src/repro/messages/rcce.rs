@@ -1,8 +1,8 @@
-//! The same ping-pong by the library of C: `isles cc` compiles the program, `isles rccerun` runs it on the chip.
+//! The same ping-pong by the C library: `isles cc` compiles the program, `isles rccerun` runs it on the chip.
 //!
-//! The rows stand beside those of `ping-pong`, whose sends and receives are programs of bare cores. Here they are those
-//! of RCCE and iRCCE, called by a program of C, with the buffers and flags of the library. Nothing is fitted here.
-//! Invariant: the rows have the names of those of `ping-pong`.
+//! The rows supplement those of `ping-pong`, whose sends and receives are programs of bare cores. Here they are those
+//! of RCCE and iRCCE, called by a C program, with the buffers and flags of the library. Nothing is fitted here.
+//! Invariant: the rows have the same names as those of `ping-pong`.
 
 use super::ping_pong::{IRCCE, MEASUREMENT, RCCE};
 use crate::repro::quantity::{Quantity, Title};
@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The ping-pong of a C program.
+/// The ping-pong by a C program.
 pub(crate) const RCCE_IN_C: Experiment = Experiment {
     name: "rcce",
     about: "half a ping-pong of a C program over RCCE and iRCCE between the cores of a tile, at 533/800/800",
@@ -66,7 +66,7 @@ fn curve(
     published.iter().map(row).collect()
 }
 
-/// The microseconds that the program printed for a length: `BYTES bytes TIME us ..`.
+/// Parses the microseconds that the program printed for a length: `BYTES bytes TIME us ..`.
 pub(super) fn half(printed: &str, bytes: usize) -> Option<f64> {
     let mut words = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let line = words.find(|words| words.len() > 3 && words[0] == bytes.to_string() && words[3] == "us")?;

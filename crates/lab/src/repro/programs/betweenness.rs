@@ -1,10 +1,10 @@
-//! Betweenness centrality on the workloads of X10 on the SCC: how much faster many cores are than one, by transport, on
-//! the chip and on the paper's cluster.
+//! Betweenness centrality on the workloads of X10 on the SCC: the speed-up of many cores over one, by transport, on the
+//! chip and on the paper's cluster.
 //!
 //! Each row is a run of `isles run bc` of its own, with the sources assigned beforehand as in X10's program. The paper
-//! says that its graphs are weighted and not with what; weights of one are assumed, so they are searched by Dijkstra's
-//! algorithm. One row says what breadth-first search comes to. The first run of a workload computes every source and
-//! keeps what it took in a file, and the others of that workload know it from there.
+//! says that its graphs are weighted but not with which weights; weights of one are assumed, and the graphs are
+//! searched by Dijkstra's algorithm. One row has the result of breadth-first search. The first run of a workload
+//! computes every source and stores its cost in a file, and the other runs of that workload read it from there.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -25,11 +25,11 @@ pub const BETWEENNESS: Experiment = Experiment {
     rows: RowSource::Runs(betweenness),
 };
 
-/// The workload whose figures are published, and those of less load, the least first.
+/// The workload whose figures are published, and those with less load, the smallest first.
 const LARGE: &str = "large";
 const SMALLER: [&str; 2] = ["small", "medium"];
 
-/// The greater one of the cluster, which is `low` there as `large` is on the chip.
+/// The larger workload of the cluster; its smaller one, `low`, is `large` of the chip.
 const HIGH: &str = "high";
 
 /// Parameters of the run behind a row.
@@ -46,7 +46,7 @@ struct BcRun {
 const BY_DIJKSTRA: &str = "unit";
 const BREADTH_FIRST: &str = "ignore";
 
-/// Places on the first cores, which fill one memory controller after the other, and on cores far from each other.
+/// Placements on the first cores, which fill one memory controller after the other, and on cores far from each other.
 const LINEAR: &str = "linear";
 const SPREAD: &str = "spread";
 
@@ -72,7 +72,7 @@ const ALONE: Family = Family { band: Band::Unpublished, ..SHAPE };
 /// Speed-ups by number of cores.
 type Curve = [f64; X10_CORES.len()];
 
-/// Placements on the chip and rates of a memory controller: the words of a title, placement and preset.
+/// Placements on the chip and rates of a memory controller: the part of a title, placement and preset.
 const SETUPS: [(&str, &str, Option<&str>); 4] = [
     ("", LINEAR, None),
     ("spread", SPREAD, None),
@@ -95,10 +95,10 @@ fn betweenness() -> Result<Vec<Row>, Failure> {
         (SMALLER[1], last(&medium[0])),
         (LARGE, last(&large.by_setup[0])),
     ];
-    let better = SHAPE.at("000:295").reading("at most 1: “the higher the load the better the speedup”");
+    let better = SHAPE.at("000:295").reading("≤ 1: “the higher the load the better the speedup”");
     for pair in by_load.windows(2) {
         let [(less, one), (more, other)] = pair else { unreachable!("windows are of two") };
-        let title = Title::from(format!("{less} against {more}")).over(Quantity::cores(CORES));
+        let title = Title::from(format!("{less} / {more}")).over(Quantity::cores(CORES));
         rows.push(better.row(title.and(transport(Protocol::RcceX10)), 1.0, one / other));
     }
     Ok(rows)
@@ -108,7 +108,7 @@ fn last(curve: &Curve) -> f64 {
     curve[X10_CORES.len() - 1]
 }
 
-/// The speed-ups of a workload by `rcce-x10`, in each of the set-ups.
+/// Returns the speed-ups of a workload by `rcce-x10`, in each of the set-ups.
 fn by_setup(workload: &'static str, efforts: &EffortsFile) -> Result<[Curve; SETUPS.len()], Failure> {
     let of_setup = |(_, placement, preset): (&str, &'static str, Option<&'static str>)| {
         [1].into_iter().chain(X10_CORES).map(move |places| BcRun { preset, placement, places, ..ONE })
@@ -137,7 +137,7 @@ struct Transports {
     curves: [Curve; TRANSPORTS.len()],
 }
 
-/// Numbers of cores at which transports are compared: on fewer they hardly differ.
+/// Numbers of cores at which transports are compared; on fewer cores they hardly differ.
 const COMPARED: [u32; 3] = [24, TAIL, CORES];
 
 impl Transports {
@@ -175,48 +175,47 @@ impl Transports {
         }
     }
 
-    /// The order of the transports and where they tail off.
+    /// Adds the rows on the order of the transports and on where they tail off.
     fn compared(&self, rows: &mut Vec<Row>) {
         let others = || TRANSPORTS.into_iter().filter(|protocol| *protocol != Protocol::RcceX10);
-        let ahead = SHAPE.reading("at most 1: “X10 has a slight advantage across the full range of places”");
+        let ahead = SHAPE.reading("≤ 1: “X10 has a slight advantage across the full range of places”");
         let close = Family { band: Band::Within(10.0), ..SHAPE };
         let close = close.reading("1: “seem to track each other rather closely”");
         for cores in COMPARED {
             let best = others().map(|protocol| self.of(protocol, cores)).fold(0.0, f64::max);
             let own = self.of(Protocol::RcceX10, cores);
-            let title = self.title(cores).and("the best other transport against rcce-x10");
+            let title = self.title(cores).and("best other transport / rcce-x10");
             rows.push(ahead.row(title, 1.0, best / own));
             let ratio = self.of(Protocol::Sockets, cores) / self.of(Protocol::MpiSockets, cores);
-            rows.push(close.row(self.title(cores).and("sockets against mpi-sock"), 1.0, ratio));
+            rows.push(close.row(self.title(cores).and("sockets / mpi-sock"), 1.0, ratio));
         }
         let growth = |protocol| self.last(protocol) / self.of(protocol, TAIL);
         let gain = |protocol| growth(protocol) - 1.0;
-        // "Start to tail off": read as growing at most half as much as the one that continues scaling.
+        // "Start to tail off" is read as growing at most half as much as the transport that continues to scale.
         let tail = Family { basis: Basis::Derived, ..SHAPE };
-        let tail = tail.reading("at most 1 / 2: “start to tail off at around 36 places”");
+        let tail = tail.reading("≤ 1 / 2: “start to tail off at around 36 places”");
         let workload = self.workload;
         for protocol in [Protocol::Sections, Protocol::MpiSockets] {
             let name = transport(protocol);
-            let title = format!("{workload}, growth from {TAIL} to {CORES} cores, {name} against rcce-x10");
+            let title = format!("{workload}, growth from {TAIL} to {CORES} cores, {name} / rcce-x10");
             rows.push(tail.row(title, 0.5, gain(protocol) / gain(Protocol::RcceX10)));
         }
-        let continues = SHAPE.reading("at most 1: “whereas RCCE-X10 continues scaling”");
-        let title = format!("{workload}, rcce-x10, {TAIL} cores against {CORES}");
+        let continues = SHAPE.reading("≤ 1: “whereas RCCE-X10 continues scaling”");
+        let title = format!("{workload}, rcce-x10, {TAIL} cores / {CORES}");
         rows.push(continues.row(title, 1.0, 1.0 / growth(Protocol::RcceX10)));
-        let further = SHAPE.reading("at most 1: “scaling further than the other two”");
+        let further = SHAPE.reading("≤ 1: “scaling further than the other two”");
         let most = others().map(growth).fold(0.0, f64::max);
-        let title = format!(
-            "{workload}, growth from {TAIL} to {CORES} cores, the best other transport against rcce-x10"
-        );
+        let title =
+            format!("{workload}, growth from {TAIL} to {CORES} cores, best other transport / rcce-x10");
         rows.push(further.row(title, 1.0, most / growth(Protocol::RcceX10)));
-        let smoother = SHAPE.reading("at most 1: “with RCCE-X10 having smoother speedup”");
+        let smoother = SHAPE.reading("≤ 1: “with RCCE-X10 having smoother speedup”");
         let least = others().map(|protocol| self.roughness(protocol)).fold(f64::INFINITY, f64::min);
-        let title = format!("{workload}, largest step of efficiency, rcce-x10 against the smoothest other");
+        let title = format!("{workload}, largest step of efficiency, rcce-x10 / smoothest other");
         rows.push(smoother.row(title, 1.0, self.roughness(Protocol::RcceX10) / least));
         let similar = Family { band: Band::Within(20.0), ..SHAPE };
         let similar = similar.reading("1: “all the transports scale similarly”");
         let slowest = others().map(|protocol| self.last(protocol)).fold(f64::INFINITY, f64::min);
-        let title = self.title(CORES).and("the slowest transport against rcce-x10");
+        let title = self.title(CORES).and("slowest transport / rcce-x10");
         rows.push(similar.row(title, 1.0, slowest / self.last(Protocol::RcceX10)));
     }
 
@@ -233,7 +232,7 @@ struct Large {
     /// Speed-up on all cores, by transport.
     by_transport: [f64; TRANSPORTS.len()],
     breadth_first: f64,
-    /// Speed-up by number of cores; the last before all of them, so that a drop shows.
+    /// Speed-up by number of cores; the last but one is just below all cores, so that a drop is visible.
     on_cluster: [f64; CLUSTER_CORES.len()],
 }
 
@@ -265,7 +264,7 @@ impl Large {
         let published = Family { band: Band::Within(20.0), ..SHAPE };
         for ((name, ..), curve) in SETUPS.into_iter().zip(&self.by_setup) {
             for (cores, speedup) in X10_CORES.into_iter().zip(curve) {
-                // All cores are all, wherever the first ones are; both readings of a controller are judged.
+                // With all cores, the placement does not matter. Both readings of a controller's rate are compared.
                 let is_published = cores == CORES && !name.contains("spread");
                 let title = Title::from(LARGE).over(Quantity::cores(cores));
                 let title = title.and(transport(Protocol::RcceX10)).and(name);
@@ -282,11 +281,11 @@ impl Large {
         let similar = similar.reading("1: “all the transports scale similarly”");
         let slowest = self.by_transport.into_iter().fold(f64::INFINITY, f64::min);
         let ratio = slowest / self.by_transport[0];
-        rows.push(similar.row(title("the slowest transport against rcce-x10"), 1.0, ratio));
+        rows.push(similar.row(title("slowest transport / rcce-x10"), 1.0, ratio));
         self.compared_machines(rows);
     }
 
-    /// The cluster, and that it scales as the chip does but for a drop on all its cores.
+    /// Adds the rows on the cluster, and on the claim that it scales like the chip except for a drop on all its cores.
     fn compared_machines(&self, rows: &mut Vec<Row>) {
         for (cores, speedup) in CLUSTER_CORES.into_iter().zip(self.on_cluster) {
             let title = Title::from("low, cluster").over(Quantity::cores(cores));
@@ -298,44 +297,43 @@ impl Large {
             let on_chip = X10_CORES.into_iter().zip(curve).filter(|(cores, _)| *cores < CORES);
             for (cores, speedup) in on_chip {
                 let at = CLUSTER_CORES.iter().position(|other| *other == cores).expect("it was run");
-                let title = Title::from("large, chip against cluster").over(Quantity::cores(cores)).and(name);
+                let title = Title::from("large, chip / cluster").over(Quantity::cores(cores)).and(name);
                 rows.push(comparable.row(title, 1.0, speedup / self.on_cluster[at]));
             }
         }
         let [.., before, all] = self.on_cluster;
         let [.., few, many] = CLUSTER_CORES;
-        let title = format!("low, cluster, {many} cores against {few}");
-        let drops = SHAPE
-            .at("000:295")
-            .reading("at most 1: “at 48 places where the cluster drops off significantly”");
+        let title = format!("low, cluster, {many} cores / {few}");
+        let drops =
+            SHAPE.at("000:295").reading("≤ 1: “at 48 places where the cluster drops off significantly”");
         rows.push(drops.row(title, 1.0, all / before));
     }
 }
 
-/// The greater workload of the cluster, on all its cores: it scales further than the other one.
+/// Returns the rows on the larger workload of the cluster on all its cores: it scales further than the other one.
 fn more_load_on_the_cluster(large: &Large) -> Result<[Row; 2], Failure> {
     let cluster = BcRun { machine: CLUSTER, protocol: Protocol::Packets, ..ONE };
     let efforts = EffortsFile::of(HIGH);
     let times = times(HIGH, &[cluster, BcRun { places: CORES, ..cluster }], &efforts)?;
     let speedup = times[0] / times[1];
-    let better = SHAPE.at("000:295").reading("at most 1: “the higher the load the better the speedup”");
+    let better = SHAPE.at("000:295").reading("≤ 1: “the higher the load the better the speedup”");
     let title = |what: &str| Title::from(what).over(Quantity::cores(CORES));
     let [.., low] = large.on_cluster;
     Ok([
         ALONE.row(title("high, cluster"), f64::NAN, speedup),
-        better.row(title("low against high, cluster"), 1.0, low / speedup),
+        better.row(title("low / high, cluster"), 1.0, low / speedup),
     ])
 }
 
-/// Cores from where both transports of MPI tail off.
+/// Number of cores from which both transports of MPI tail off.
 const TAIL: u32 = 36;
 
-/// Picoseconds that runs of a workload take, each with the distribution of the graph.
+/// Returns the picoseconds of runs of a workload, each with the distribution of the graph.
 fn times(workload: &str, searches: &[BcRun], efforts: &EffortsFile) -> Result<Vec<f64>, Failure> {
     runs::all(searches.len(), "runs", |number| predicted(workload, searches[number], &efforts.0))
 }
 
-/// The file in which runs of a workload find what its sources take; gone with the last run.
+/// The file that stores the costs of the sources for the runs of a workload; deleted with this value.
 struct EffortsFile(PathBuf);
 
 impl EffortsFile {
@@ -350,13 +348,13 @@ impl Drop for EffortsFile {
     }
 }
 
-/// Picoseconds that a run takes, with the distribution of the graph.
+/// Returns the picoseconds of a run, with the distribution of the graph.
 fn predicted(workload: &str, search: BcRun, efforts: &Path) -> Result<f64, Failure> {
     let BcRun { machine, preset, weights, places, placement, protocol } = search;
     let words = format!(
         "--rmat {workload} --weights {weights} --balance static --machine {machine} --places {places} --protocol {protocol}"
     );
-    // A cluster's first cores are those of its first hosts.
+    // The first cores of a cluster are those of its first hosts.
     let words = if machine == SCC { format!("{words} --placement {placement}") } else { words };
     let mut own: Vec<String> = words.split(' ').chain(NO_FILES).map(str::to_owned).collect();
     own.extend(preset.into_iter().flat_map(|preset| ["--preset".to_owned(), preset.to_owned()]));

@@ -1,10 +1,10 @@
-//! The genetic algorithm of the SCC in Go: how much faster islands on many cores are than one island on one.
+//! The genetic algorithm of the SCC in Go: the speed-up of islands on many cores over one island on one core.
 //!
 //! Each row is a run of `isles run ga`, with a core for each island up to all cores; more islands share them. The
-//! population is the same for any number of islands, so all runs of a number of generations compute the same number of
-//! children; what many islands change is how many generations are needed, which stands in rows of its own. Times are of
-//! the evolution, the making of its channels included and the collection of its result not. The paper shows its
-//! speed-ups as a picture and tells three things of them, which are rows.
+//! population is the same for any number of islands, so all runs with the same number of generations compute the same
+//! number of children. More islands change the number of generations that are needed, which has rows of its own. Times
+//! are those of the evolution with the creation of its channels and without the collection of its result. The paper
+//! shows its speed-ups as a plot and makes three remarks about them, which are rows.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -16,21 +16,21 @@ use isles_app::{Failure, runs};
 pub(crate) const GENETIC_ALGORITHM: Experiment = Experiment {
     name: "ga",
     about: "a genetic algorithm on 1 to 96 islands and 48 cores: how many times faster than one island, at 533/800/800",
-    source: "Prell and Rauber, Go's concurrency constructs on the SCC, 6th MARC symposium (2012), paper 1",
+    source: "Prell and Rauber, Go's concurrency constructs on the SCC, MARC 2012, paper 1",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
 
-/// Numbers of islands; the last two are more than there are cores.
+/// Numbers of islands; the last two exceed the number of cores.
 const ISLANDS: [u32; 12] = [1, 2, 4, 8, 12, 16, 24, 32, 40, CORES, 64, 96];
 
-/// Generations of a row that compares times of equal work: none of these runs has found the text by then.
+/// Generations of a row that compares times of equal work; none of these runs has found the text by then.
 const GENERATIONS: u32 = 200;
 
-/// Evolutions whose mean the time to the text is.
+/// Seeds of the evolutions over which the time to the text is averaged.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
 
-/// Words of a run without migration, which meets as often.
+/// Arguments of a run without migrants, which has the same number of meetings.
 const ALONE: &str = "--migrants 0";
 
 const SHAPE: Family = Family {
@@ -86,25 +86,24 @@ fn title(what: &str, islands: u32) -> Title {
 fn shapes(migrating: &[f64], resting: &[f64]) -> Vec<Row> {
     let of = |islands: u32| ISLANDS.iter().position(|other| *other == islands).expect("it was run");
     // "That can utilize all the cores of the SCC."
-    let mut rows =
-        vec![SHAPE.at("004:289").reading("at most 1: “can utilize all the cores of the SCC”").row(
-            "200 generations, 40 islands against 48",
-            1.0,
-            migrating[of(40)] / migrating[of(CORES)],
-        )];
-    // "Creating more goroutines than we have cores is no problem": read as not slower than on half of the cores.
+    let mut rows = vec![SHAPE.at("004:289").reading("≤ 1: “can utilize all the cores of the SCC”").row(
+        "200 generations, 40 islands / 48",
+        1.0,
+        migrating[of(40)] / migrating[of(CORES)],
+    )];
+    // "Creating more goroutines than we have cores is no problem" is read as not slower than on half of the cores.
     let more = Family { basis: Basis::Derived, ..SHAPE };
-    let more = more.reading("at most 1: “Creating more goroutines than we have cores is no problem”");
+    let more = more.reading("≤ 1: “Creating more goroutines than we have cores is no problem”");
     for islands in [64, 96] {
         let ratio = migrating[of(24)] / migrating[of(islands)];
-        let title = format!("200 generations, 24 islands against {islands}");
+        let title = format!("200 generations, 24 islands / {islands}");
         rows.push(more.row(title, 1.0, ratio));
     }
     // "Leaving out migration .. achieves even higher speedups."
-    let higher = SHAPE.at("004:346").reading("at most 1: “achieves even higher speedups”");
+    let higher = SHAPE.at("004:346").reading("≤ 1: “achieves even higher speedups”");
     for islands in ISLANDS.into_iter().filter(|islands| *islands > 1) {
         let ratio = migrating[of(islands)] / resting[of(islands)];
-        rows.push(higher.row(title("with migration against without", islands), 1.0, ratio));
+        rows.push(higher.row(title("with migration / without", islands), 1.0, ratio));
     }
     rows
 }
@@ -117,7 +116,7 @@ struct GaResult {
     generations: u32,
 }
 
-/// Seconds of all these runs, and the mean of their generations.
+/// Returns the total seconds of these runs, and the mean of their generations.
 fn sums(runs: &[GaResult]) -> (f64, f64) {
     let (mut seconds, mut generations) = (0.0, 0.0);
     for run in runs {
@@ -127,7 +126,7 @@ fn sums(runs: &[GaResult]) -> (f64, f64) {
     (seconds, generations)
 }
 
-/// Runs an evolution with a core for each island, as far as there are cores.
+/// Runs an evolution with a core for each island, up to the number of cores.
 fn evolved(islands: u32, words: &str) -> Result<GaResult, Failure> {
     let places = islands.min(CORES);
     let words = format!("--islands {islands} --machine chip:scc --places {places} {words}");

@@ -1,8 +1,8 @@
-//! Hartree-Fock as X10's program ran it: benzene on the modelled SCC by number of cores, transport and balance; benzene
-//! and aspirin on the cluster of the paper.
+//! Hartree-Fock as in X10's program: benzene on the modelled SCC by number of cores, transport and balance; benzene and
+//! aspirin on the cluster of the paper.
 //!
-//! Each row is a run of `isles run hf` of its own, which iterates until it has the energy of PySCF. The paper prints
-//! the speed-ups of the cluster; of the chip it tells in words what its figures show, so those are ratios.
+//! Each row is a run of `isles run hf` of its own, which iterates until it reaches the energy of PySCF. The paper
+//! prints the speed-ups of the cluster; for the chip it describes its plots in words, so those rows are ratios.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -11,7 +11,7 @@ use super::{CLUSTER, CORES, SCC, TRANSPORTS, X10_CORES, document, seconds, trans
 use isles::Protocol;
 use isles_app::{Failure, runs};
 
-/// The figures of the energy of benzene, and of aspirin.
+/// The figures of the computation of the energy of benzene, and of aspirin.
 pub(crate) const HARTREE_FOCK: Experiment = Experiment {
     name: "hf",
     about: "Hartree-Fock energies of benzene and aspirin: how many times faster than one core, at 533/800/800",
@@ -20,12 +20,12 @@ pub(crate) const HARTREE_FOCK: Experiment = Experiment {
     rows: RowSource::Runs(hartree_fock),
 };
 
-/// Assignments of units, in words of the command.
+/// Assignments of units, as arguments of the command.
 const BALANCES: [&str; 2] = [BEFOREHAND, BY_COUNTER];
 const BEFOREHAND: &str = "static";
 const BY_COUNTER: &str = "dynamic";
 
-/// Cores on which the program of the paper had memory enough, at least.
+/// Minimum number of cores on which the program of the paper had enough memory.
 const FEW: u32 = 8;
 
 /// Bytes of memory of a core, as that chip was configured (000:49).
@@ -74,7 +74,7 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
         by_cores().flat_map(move |cores| TRANSPORTS.map(|protocol| HfRun { balance, cores, protocol, ..ONE }))
     });
     let of_chip: Vec<_> = [ONE].into_iter().chain(many).collect();
-    // The longest first, so that all processors end at about the same time.
+    // The longest runs come first, so that all processors end at about the same time.
     let cluster = ClusterRuns::all();
     let mut all: Vec<_> = cluster.iter().map(|(run, _)| *run).collect();
     let beside = BALANCES.map(|balance| X10_CORES.map(|cores| HfRun { balance, cores, ..ONE_OF_CLUSTER }));
@@ -86,10 +86,9 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
     let units = Family { band: Band::Within(0.0), ..SHAPE }.at("000:218");
     let mut rows = vec![units.row("benzene in STO-3G, units of work", 576.0, found[0].units)];
     let memory = SHAPE.at("000:218");
-    let memory =
-        memory.reading("at most 1: “does not run for fewer than eight places due to memory constraints”");
+    let memory = memory.reading("≤ 1: “does not run for fewer than eight places due to memory constraints”");
     rows.push(memory.row(
-        "static, memory of a core against what a place on 1 core holds",
+        "static, memory of a core / held by a place on 1 core",
         1.0,
         CORE_MEMORY / found[0].memory,
     ));
@@ -113,63 +112,59 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
 /// ratios that are at most one.
 fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
     let mut rows = Vec::new();
-    let first =
-        SHAPE.reading("at most 1: “RCCE-X10 has superior performance across the full range of places”");
-    let last_one =
-        SHAPE.at("000:247").reading("at most 1: “does not perform as well as the other transports”");
-    let scaling = SHAPE.at("000:222").reading("at most 1: “Scaling is better for RCCE-X10”");
+    let first = SHAPE.reading("≤ 1: “RCCE-X10 has superior performance across the full range of places”");
+    let last_one = SHAPE.at("000:247").reading("≤ 1: “does not perform as well as the other transports”");
+    let scaling = SHAPE.at("000:222").reading("≤ 1: “Scaling is better for RCCE-X10”");
     for (balance, by_cores) in BALANCES.into_iter().zip(speedups) {
         for (cores, [own, others @ ..]) in X10_CORES.into_iter().zip(by_cores) {
             let best = others.iter().copied().fold(0.0, f64::max);
             let title = Title::from(balance).over(Quantity::cores(cores));
-            rows.push(first.row(title.and("the best other transport against rcce-x10"), 1.0, best / own));
+            rows.push(first.row(title.and("best other transport / rcce-x10"), 1.0, best / own));
         }
         let last = |[others @ .., sockets]: &[f64; TRANSPORTS.len()]| {
             sockets / others.iter().copied().fold(f64::INFINITY, f64::min)
         };
         let worst = by_cores.iter().map(last).fold(0.0, f64::max);
-        let title =
-            format!("{balance}, sockets against the worst other transport, at most on any number of cores");
+        let title = format!("{balance}, sockets / worst other transport, most on any number of cores");
         rows.push(last_one.row(title, 1.0, worst));
         let gain = |transport: usize| by_cores[X10_CORES.len() - 1][transport] / by_cores[0][transport];
         let best = (1..TRANSPORTS.len()).map(gain).fold(0.0, f64::max);
-        let title =
-            format!("{balance}, gain from {FEW} to {CORES} cores, the best other transport against rcce-x10");
+        let title = format!("{balance}, gain from {FEW} to {CORES} cores, best other transport / rcce-x10");
         rows.push(scaling.row(title, 1.0, best / gain(0)));
     }
     rows
 }
 
-/// Returns the rows on the cost of a counter on few cores and on all, and on the smoothness with which both assignments
-/// scale.
+/// Returns the rows on the cost of a counter on few cores and on all, and on the smoothness of the scaling of both
+/// assignments.
 fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     let ratio = |at: usize| dynamic[at][0] / beforehand[at][0];
     let mean = (0..X10_CORES.len()).map(ratio).sum::<f64>() / X10_CORES.len() as f64;
-    // The frequency with which a place gives way was chosen with the counter's cost on all cores in view.
+    // The frequency with which a place yields was chosen with the counter's cost on all cores in view.
     let level = Family { band: Band::Within(10.0), basis: Basis::Calibrated, ..SHAPE };
     let level = level.reading("1: “at 48 places it gives similar performance to static load balancing”");
-    let costly = SHAPE.reading("at most 1: “Dynamic load balancing is costly for few places”");
-    let better = SHAPE.at("000:222").reading("at most 1: “static performs better generally”");
-    let smooth = SHAPE.at("000:222").reading("at most 1: static is “less smooth in distributing work”");
-    // By how much the efficiency moves from one number of cores to the next.
+    let costly = SHAPE.reading("≤ 1: “Dynamic load balancing is costly for few places”");
+    let better = SHAPE.at("000:222").reading("≤ 1: “static performs better generally”");
+    let smooth = SHAPE.at("000:222").reading("≤ 1: static is “less smooth in distributing work”");
+    // Largest change of the efficiency from one number of cores to the next.
     let roughness = |speedups: &[[f64; TRANSPORTS.len()]; X10_CORES.len()]| {
         let efficiency = |at: usize| speedups[at][0] / f64::from(X10_CORES[at]);
         (1..X10_CORES.len()).map(|at| (efficiency(at) / efficiency(at - 1) - 1.0).abs()).fold(0.0, f64::max)
     };
-    let title = |cores| format!("rcce-x10, dynamic against static (on {cores} cores)");
+    let title = |cores| format!("rcce-x10, dynamic / static (on {cores} cores)");
     [
         costly.row(title(FEW), 1.0, ratio(0)),
         level.row(title(CORES), 1.0, ratio(X10_CORES.len() - 1)),
-        better.row("rcce-x10, dynamic against static, mean", 1.0, mean),
+        better.row("rcce-x10, dynamic / static, mean", 1.0, mean),
         smooth.row(
-            "rcce-x10, largest step of efficiency, dynamic against static",
+            "rcce-x10, largest step of efficiency, dynamic / static",
             1.0,
             roughness(dynamic) / roughness(beforehand),
         ),
     ]
 }
 
-/// Returns the rows on the slowdown of the chip against as many cores of the cluster, with rcce-x10.
+/// Returns the rows on the slowdown of the chip relative to the same number of cores of the cluster, with rcce-x10.
 fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
     // "An order of magnitude."
     let order = Family { band: Band::Within(50.0), basis: Basis::Derived, ..SHAPE };
@@ -178,18 +173,18 @@ fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
     let pairs = of_chip.chunks(TRANSPORTS.len()).zip(of_cluster).zip(over);
     pairs
         .map(|((chip, cluster), (balance, cores))| {
-            let title = Title::from(format!("{balance}, time of chip against cluster"));
+            let title = Title::from(format!("{balance}, time of chip / cluster"));
             let title = title.over(Quantity::cores(cores));
             order.row(title, 10.0, chip[0].seconds / cluster.seconds)
         })
         .collect()
 }
 
-/// Runs that the paper made on its cluster alone.
+/// Runs that the paper made on its cluster only.
 struct ClusterRuns;
 
 impl ClusterRuns {
-    /// The runs, each with its published speed-up if it has one; those of one core are what speed-ups are against.
+    /// Returns the runs, each with its published speed-up if it has one; speed-ups are relative to those on one core.
     fn all() -> Vec<(HfRun, Option<f64>)> {
         let of =
             |molecule, balance, cores| HfRun { molecule, set: "3-21g", balance, cores, ..ONE_OF_CLUSTER };
@@ -223,20 +218,18 @@ impl ClusterRuns {
         let [of_aspirin, aspirin_by_counter, few, many, by_counter] = by_run[..] else {
             unreachable!("there are five")
         };
-        let peak =
-            SHAPE.at("000:216").reading("at most 1: “the peak for Benzene 3-21G is 6times at 12 places”");
+        let peak = SHAPE.at("000:216").reading("≤ 1: “the peak for Benzene 3-21G is 6times at 12 places”");
         let better = SHAPE.at("000:204-216");
-        let better =
-            better.reading("at most 1: “Aspirin 3-21G shows better scaling compared to Benzene 3-21G”");
+        let better = better.reading("≤ 1: “Aspirin 3-21G shows better scaling compared to Benzene 3-21G”");
         let gap = SHAPE
             .at("000:216")
-            .reading("at most 1: “For static load balancing there is an even more pronounced gap”");
-        rows.push(peak.row("cluster, benzene in 3-21g, static, 44 cores against 12", 1.0, many / few));
+            .reading("≤ 1: “For static load balancing there is an even more pronounced gap”");
+        rows.push(peak.row("cluster, benzene in 3-21g, static, 44 cores / 12", 1.0, many / few));
         let (of_static, of_dynamic) = (many / of_aspirin, by_counter / aspirin_by_counter);
-        rows.push(better.row("cluster, static, 44 cores, benzene against aspirin", 1.0, of_static));
-        rows.push(better.row("cluster, dynamic, 48 cores, benzene against aspirin", 1.0, of_dynamic));
+        rows.push(better.row("cluster, static, 44 cores, benzene / aspirin", 1.0, of_static));
+        rows.push(better.row("cluster, dynamic, 48 cores, benzene / aspirin", 1.0, of_dynamic));
         rows.push(gap.row(
-            "cluster, aspirin against benzene, dynamic on 48 cores against static on 44",
+            "cluster, aspirin / benzene, dynamic on 48 cores / static on 44",
             1.0,
             of_static / of_dynamic,
         ));
@@ -249,7 +242,7 @@ struct Found {
     /// Seconds from the first build to the last.
     seconds: f64,
     units: f64,
-    /// The most bytes that a place says it holds.
+    /// Largest number of bytes that a place reports to hold.
     memory: f64,
 }
 

@@ -1,9 +1,9 @@
-//! The measurement of ManyMan: operations in floating point of an estimate of π, and power, at eight clocks.
+//! The measurement of ManyMan: floating-point operations of an estimate of π, and power, at eight clocks.
 //!
-//! A run of `isles run pi --method series` on all cores for each clock. What an operation costs is calibrated at
-//! 800 MHz, powers are those of the model that was made of the same paper's, so operations for a watt are calibrated
-//! too. The operations at the other clocks are predicted. Of the rest of the evaluation what a chip can say is here:
-//! checkpoints are measured on the host, by `isles bench jobs`.
+//! For each clock, `isles run pi --method series` runs on all cores. The cost of an operation is calibrated at 800 MHz.
+//! Powers are those of the model that was fitted to the same paper, so operations per watt are calibrated too. The
+//! operations at the other clocks are predicted. Of the rest of the evaluation, only the part that a chip can reproduce
+//! is here: checkpoints are measured on the host, by `isles bench jobs`.
 
 use super::super::quantity::Quantity;
 use super::super::row::{Band, Basis, Family, Row};
@@ -12,16 +12,16 @@ use super::{CORES, SCC};
 use isles_app::frame::NO_FILES;
 use isles_app::{Failure, runs};
 
-/// The evaluation of paper 8, table II.
+/// The evaluation in paper 8, table II.
 pub(crate) const MANYMAN: Experiment = Experiment {
     name: "manyman",
     about: "operations in floating point and power of an estimate of π by clock, model `manyman`",
-    source: "van der Woning and Bakker (ManyMan), 6th MARC symposium (2012), paper 8, table II",
+    source: "van der Woning and Bakker (ManyMan), MARC 2012, paper 8, table II",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
 
-/// A line of table II: where it stands, the divider, MHz, operations a second, watts, operations a watt.
+/// A line of table II: its source, the divider, MHz, operations per second, watts, operations per watt.
 const TABLE: [(&str, u32, f64, f64, f64, f64); 8] = [
     ("004:1723", 2, 800.0, 2_232_382_092.0, 110.0, 20_294_383.0),
     ("004:1724", 3, 533.0, 1_517_496_998.0, 48.0, 31_614_521.0),
@@ -33,10 +33,10 @@ const TABLE: [(&str, u32, f64, f64, f64, f64); 8] = [
     ("004:1730", 16, 100.0, 285_427_629.0, 21.0, 13_591_792.0),
 ];
 
-/// Terms of a run.
+/// Number of terms of a run.
 const TERMS: u64 = 200_000_000;
 
-/// Operations of a term.
+/// Number of operations of a term.
 const OPERATIONS: f64 = 4.0;
 
 fn rows() -> Result<Vec<Row>, Failure> {
@@ -67,13 +67,13 @@ fn rows() -> Result<Vec<Row>, Failure> {
     }
     let best = efficiencies.iter().copied().max_by(|one, other| one.0.total_cmp(&other.0));
     let best = best.map_or(f64::NAN, |(_, megahertz)| megahertz);
-    // "320-400 MHz is the most efficient"; in the table it is the lower one.
+    // "320-400 MHz is the most efficient"; in the table it is the lower of the two.
     let clock = Family { band: Band::Within(25.0), ..family("MHz", Basis::Predicted, "004:1720") };
     rows.push(clock.row("the clock with most operations a watt", 320.0, best));
     Ok(rows)
 }
 
-/// Operations a second, and watts, of a run with that divider.
+/// Returns the operations per second, and the watts, of a run with this divider.
 fn measure(divider: u32) -> Result<(f64, f64), Failure> {
     let words = format!(
         "--method series --points {TERMS} --governor fixed:{divider} --machine {SCC} --places {CORES}"

@@ -1,8 +1,8 @@
 //! Experiments that run whole programs of Isles on the modelled chip, as other languages and systems ran theirs.
 //!
-//! Each takes long or changes with the runtime, so it runs only if it is asked for by name. An application is run as a
-//! user runs it, by its program and words, in a process of its own. Invariants: nothing here reads the chip file
-//! itself; what a row says is the time or the energy of a run.
+//! Each takes long or changes with the runtime, so it runs only if it is requested by name. An application is run as a
+//! user runs it, with its program and arguments, in a process of its own. Invariants: nothing here reads the chip file;
+//! the figure of a row is the time or the energy of a run.
 
 pub mod at_opt;
 pub mod auv;
@@ -24,17 +24,17 @@ use isles_app::runs;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The chip, and the cluster beside which X10 was measured on it, as machines.
+/// The chip and the cluster on which X10 was measured, as machines.
 const SCC: &str = "chip:scc";
 const CLUSTER: &str = "chip:opteron-cluster";
 
-/// The preset of the other side of the conflict about a memory controller.
+/// The preset with the other of the two contradictory rates of a memory controller.
 const QUADRANT: &str = "533/800/800 quadrant";
 
-/// All cores, of either.
+/// Number of all cores, of the chip as of the cluster.
 const CORES: u32 = 48;
 
-/// Numbers of cores at which the X10 paper's remarks about its figures are judged.
+/// Numbers of cores at which the X10 paper's remarks about its figures are evaluated.
 const X10_CORES: [u32; 5] = [8, 16, 24, 36, CORES];
 
 /// The transports of the X10 paper, its own first.
@@ -49,7 +49,7 @@ fn transport(protocol: Protocol) -> &'static str {
     }
 }
 
-/// The JSON document of a run of the application `app` with these words, which are divided by blanks.
+/// Runs the application `app` with these arguments, separated by blanks. Returns its JSON document.
 fn document(app: &str, words: &str) -> Result<Value, Failure> {
     runs::result(app, words.split(' ').chain(["--json", "-", "--csv", "/dev/null"]))
 }

@@ -1,11 +1,11 @@
 //! The malleable pipeline of the SCC: 18 stages from two pairs of cameras to tracked objects, on 1 to 18 cores.
 //!
-//! The paper prints the speed-up with 18 cores, and where the efficiency jumps; what the stages cost is printed nowhere
-//! (004:1352). [`CYCLES`] are costs that give those three, found by search over pipelines whose two pairs cost the
-//! same; so the speed-up at 18 cores and the jumps are calibrated. What is predicted is what the model and the runtime
-//! add: how far a run is from the speed-up that its costs allow (004:1348), what a fusion moves, how long a resize
-//! holds results up. Each row is a run of `isles run pipeline --stage-costs`; a period is the time between two results
-//! in the stable state, as the paper's values are of (004:1356).
+//! The paper prints the speed-up with 18 cores, and the numbers of cores at which the efficiency jumps, but not the
+//! costs of the stages (004:1352). [`COSTS`] are costs that yield these three, found by a search over pipelines whose
+//! two pairs cost the same; so the speed-up with 18 cores and the jumps are calibrated. The effects of the model and
+//! the runtime are predicted: the distance of a run from the speed-up that its costs allow (004:1348), the bytes that a
+//! fusion moves, and the time for which a resize delays results. Each row is a run of `isles run pipeline
+//! --stage-costs`; a period is the time between two results in the stable state, like the paper's values (004:1356).
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -25,18 +25,18 @@ pub(crate) const PIPELINE: Experiment = Experiment {
     rows: RowSource::Runs(rows),
 };
 
-/// Cost of each stage, in units of [`UNIT`]: two captures, twice the six stages of a pair, and four behind them. Their
-/// sum is 9.7 times the greatest.
+/// Cost of each stage, in units of [`UNIT`]: two captures, the six stages of each of two pairs, and four stages behind
+/// them. Their sum is 9.7 times the largest.
 const COSTS: [u64; 18] = [29, 20, 53, 17, 31, 2, 34, 39, 53, 17, 31, 2, 34, 39, 60, 58, 31, 32];
 
-/// Cycles of a unit: the costliest stage takes a ninth of a second, as of a robot that sees a frame in a second on one
-/// core. A choice of ours.
+/// Cycles of a unit. This is a choice of ours: the costliest stage takes a ninth of a second, as for a robot that
+/// handles a frame in a second on one core.
 const UNIT: u64 = 1_000_000;
 
-/// Frames of a run, enough for the stable state.
+/// Number of frames of a run, enough for the stable state.
 const FRAMES: u32 = 80;
 
-/// The most bytes of the state of a stage.
+/// Maximum number of bytes of the state of a stage.
 const STATE_BYTES: f64 = 38_000.0;
 
 const SPEED_UP: Family = Family {
@@ -64,14 +64,14 @@ fn rows() -> Result<Vec<Row>, Failure> {
             _ => UNPUBLISHED.row(title, f64::NAN, *speed_up),
         });
     }
-    let falls = SHAPE.reading("at most 1: “The efficiency drops when increasing the number of cores”");
-    let rises = SHAPE.reading("at most 1: “increasing the number of cores from 9 to 10 or from 11 to 12”");
+    let falls = SHAPE.reading("≤ 1: “The efficiency drops when increasing the number of cores”");
+    let rises = SHAPE.reading("≤ 1: “increasing the number of cores from 9 to 10 or from 11 to 12”");
     // "Positive jumps in efficiency when increasing the number of cores from 9 to 10 or from 11 to 12."
     for cores in 1..all {
         let (jumps, ratio) = (cores == 9 || cores == 11, efficiency(cores + 1) / efficiency(cores));
-        let (more, fewer) = if jumps { (1.0 / ratio, "falls to") } else { (ratio, "rises to") };
-        let title = format!("efficiency {fewer} at most this part, {cores} to {} cores", cores + 1);
-        rows.push(if jumps { rises } else { falls }.row(title, 1.0, more));
+        let (over, under) = if jumps { (cores, cores + 1) } else { (cores + 1, cores) };
+        let title = format!("efficiency, {over} cores / {under}");
+        rows.push(if jumps { rises } else { falls }.row(title, 1.0, if jumps { 1.0 / ratio } else { ratio }));
     }
     let theoretical = speed_ups_of_costs();
     let least =
@@ -92,8 +92,8 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Returns the speed-ups that the costs allow with 1, 2, .. cores: their sum over the slowest group of the best
-/// partition.
+/// Returns the speed-ups that the costs allow with 1, 2, … cores: the sum of the costs divided by the slowest group of
+/// the best partition.
 fn speed_ups_of_costs() -> Vec<f64> {
     let total: u64 = COSTS.iter().sum();
     let fits = |cores: usize, most: u64| {
@@ -112,7 +112,8 @@ fn speed_ups_of_costs() -> Vec<f64> {
     (1..=COSTS.len()).map(|cores| total as f64 / slowest(cores) as f64).collect()
 }
 
-/// Returns the seconds between two results in the stable state on `cores` cores: of the second half of the frames.
+/// Returns the seconds between two results in the stable state on `cores` cores, measured over the second half of the
+/// frames.
 fn period_of(cores: usize) -> Result<f64, Failure> {
     let seconds_of = |frames| seconds("pipeline", &run_of(cores, frames, "")?);
     Ok((seconds_of(FRAMES)? - seconds_of(FRAMES / 2)?) / f64::from(FRAMES / 2))
@@ -129,7 +130,7 @@ fn run_of(cores: usize, frames: u32, more: &str) -> Result<Value, Failure> {
 /// Cost of a change of groups.
 struct ResizeCost {
     moved_bytes: f64,
-    /// Seconds between the results before and after it.
+    /// Seconds between the results before and after the change.
     pause: f64,
 }
 

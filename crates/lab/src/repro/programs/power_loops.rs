@@ -1,9 +1,9 @@
-//! The power model of Cichowski, Keller and Kessler, fitted to powers of the modelled chip as they fitted theirs.
+//! The power model of Cichowski, Keller and Kessler, fitted to powers of the modelled chip as they fitted it to theirs.
 //!
 //! Their 35 settings of mixed domains (004:1859) and their four programs are 140 runs of `isles run power-loops`. The
-//! power of each is that of the chip's own model `manyman`, which was made of another paper's powers. To them the form
-//! `b f³ + s f + c` is fitted, by relative differences where the paper takes absolute ones. Invariant: nothing of what
-//! is compared here was put into that model.
+//! power of each is that of the chip's own model `manyman`, which was fitted to another paper's powers. The form
+//! `b f³ + s f + c` is fitted to them by relative differences, where the paper uses absolute ones. Invariant: no figure
+//! that is compared here is an input of that model.
 
 use super::super::quantity::Title;
 use super::super::row::{Band, Basis, Family, Row};
@@ -18,7 +18,7 @@ use isles_chip::energy::Load;
 pub(crate) const POWER_LOOPS: Experiment = Experiment {
     name: "power-loops",
     about: "a power model fitted to 35 settings of mixed domains and four programs, with the chip's model `manyman`",
-    source: "Cichowski, Keller, Kessler, 6th MARC symposium (2012), paper 9, section III",
+    source: "Cichowski, Keller, Kessler, MARC 2012, paper 9, section III",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
@@ -27,7 +27,7 @@ pub(crate) const POWER_LOOPS: Experiment = Experiment {
 const HIGH: [u32; 3] = [2, 3, 4];
 const LOW: [u32; 2] = [8, 16];
 
-/// Power domains, and the clock that is divided, in MHz.
+/// Number of clock domains, and the clock that is divided, in MHz.
 const DOMAINS: u32 = 6;
 const CLOCK: f64 = 1_600.0;
 
@@ -49,7 +49,7 @@ struct MixedDomains {
 }
 
 impl MixedDomains {
-    /// The 35: each mixture of a high and a low clock, and each clock of all.
+    /// Returns the 35 settings: each mixture of a high and a low clock, and each clock for all domains.
     fn all() -> Vec<MixedDomains> {
         let mixed = HIGH.into_iter().flat_map(|high| LOW.map(|low| (high, low)));
         let mixed =
@@ -69,7 +69,10 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let settings = MixedDomains::all();
     let all: Vec<(MixedDomains, &str)> =
         settings.iter().flat_map(|mixed| PROGRAMS.map(|program| (*mixed, program))).collect();
-    let watts = runs::all(all.len(), "runs", |number| watts(all[number]))?;
+    let watts = runs::all(all.len(), "runs", |number| {
+        let (mixed, program) = all[number];
+        watts(mixed, program)
+    })?;
     let measured = all.iter().zip(watts).map(|((mixed, _), watts)| {
         let rates = mixed.rates();
         Measurement { line: 0, rates, volts: None, load: Load::Compute, watts }
@@ -99,7 +102,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
         comparable.reading("1: “the different microbenchmark settings are very similar to each other”");
     let lower = Family { band: Band::AtMost, basis: Basis::Predicted, ..comparable }.at("004:1884");
     let lower =
-        lower.reading("at most 1: “with decreasing the high frequency the power consumption also decreases”");
+        lower.reading("≤ 1: “with decreasing the high frequency the power consumption also decreases”");
     let settings_row = Family { unit: "", band: Band::Within(0.0), source: "004:1859", ..percent };
     let core = |unit| Family { unit, ..percent };
     Ok(vec![
@@ -111,21 +114,21 @@ fn rows() -> Result<Vec<Row>, Failure> {
         core("W").row(Title::from("constant part of the chip"), 23.0, value("constant")),
         core("W/MHz").row("linear part of a core", 1e-6, value("linear") / f64::from(CORES)),
         core("W").row("mean error", 1.95, mean_error),
-        comparable.row("most against least power of the four programs at a setting", 1.0, unlike(&measured)),
+        comparable.row("most / least power of the four programs at a setting", 1.0, unlike(&measured)),
         lower.row(
-            "power at 533 MHz against 800, at most at any number of domains",
+            "power at 533 MHz / 800, at most at any number of domains",
             1.0,
             lowered(&all, &measured, [3, 2]),
         ),
         lower.row(
-            "power at 400 MHz against 533, at most at any number of domains",
+            "power at 400 MHz / 533, at most at any number of domains",
             1.0,
             lowered(&all, &measured, [4, 3]),
         ),
     ])
 }
 
-/// The greatest ratio of the powers of two programs at the same setting.
+/// Returns the largest ratio of the powers of two programs at the same setting.
 fn unlike(measured: &[Measurement]) -> f64 {
     let ratio = |programs: &[Measurement]| {
         let watts = programs.iter().map(|point| point.watts);
@@ -134,7 +137,8 @@ fn unlike(measured: &[Measurement]) -> f64 {
     measured.chunks(PROGRAMS.len()).map(ratio).fold(0.0, f64::max)
 }
 
-/// The greatest ratio of the powers by a lower high clock against a higher one, all else being the same.
+/// Returns the largest ratio of the power with a lower high clock to that with a higher one, everything else being
+/// equal.
 fn lowered(all: &[(MixedDomains, &str)], measured: &[Measurement], [lower, higher]: [u32; 2]) -> f64 {
     let is_mixed = |mixed: &MixedDomains, high| mixed.high == high && mixed.low != high;
     let of = |high| all.iter().zip(measured).filter(move |((mixed, _), _)| is_mixed(mixed, high));
@@ -142,8 +146,8 @@ fn lowered(all: &[(MixedDomains, &str)], measured: &[Measurement], [lower, highe
     ratios.fold(0.0, f64::max)
 }
 
-/// The mean power of a run.
-fn watts((mixed, program): (MixedDomains, &str)) -> Result<f64, Failure> {
+/// Returns the mean power of a run.
+fn watts(mixed: MixedDomains, program: &str) -> Result<f64, Failure> {
     let MixedDomains { number, high, low } = mixed;
     let words = format!(
         "--high-domains {number} --high-divider {high} --low-divider {low} --program {program} \

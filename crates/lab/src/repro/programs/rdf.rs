@@ -1,9 +1,9 @@
 //! RDF queries on the SCC: the task-parallel workloads of the paper, one master and 47 workers over RCKMPI.
 //!
-//! A query of table II is what its columns say: its share of the processor is work, its footprint is read from the
-//! chip's server of files. That server was calibrated on one query and on one speed-up; the others are predictions.
-//! Queries go in slices, so that reading and computing alternate. Invariant: every row could come out on the wrong
-//! side.
+//! A query of table II is modelled by its columns: its share of the processor is work, and its footprint is read from
+//! the chip's file server. That server was calibrated on one query and on one speed-up; the others are predictions.
+//! Queries are divided into slices, so that reading and computing alternate. Invariant: every row could come out on the
+//! wrong side.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -20,18 +20,18 @@ use std::rc::Rc;
 pub const RDF: Experiment = Experiment {
     name: "rdf",
     about: "RDF queries from a server of files: serial times, speed-ups of pools over 47 workers, at 800/1600/1066",
-    source: "Slavov, Rao, Barenkala and Paturi, parallel RDF query processing on the SCC, 6th MARC symposium (2012), paper 3",
+    source: "Slavov, Rao, Barenkala and Paturi, parallel RDF query processing on the SCC, MARC 2012, paper 3",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
 
-/// Cycles of a core in a second.
+/// Cycles of a core per second.
 const HERTZ: f64 = 800e6;
 
-/// Bytes of a file that are read between two slices of work.
+/// Number of bytes of a file that are read between two slices of work.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// A query of table II: its name, its footprint in KiB, its share of the processor in per cent, its serial time.
+/// A query of table II: its name, its footprint in KiB, its share of the processor in per cent, and its serial time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct TableQuery {
     number: u32,
@@ -44,8 +44,8 @@ const fn query(number: u32, kib: u32, percent: f64, seconds: f64) -> TableQuery 
     TableQuery { number, kib, percent, seconds }
 }
 
-/// A data set of the paper: its small queries, its large ones, how often those are in the pool of a run, and the
-/// speed-up that was published for the small ones.
+/// A data set of the paper: its small queries, its large ones, the number of times that the large ones are in the pool
+/// of a run, and the published speed-up for the small ones.
 struct DataSet {
     name: &'static str,
     small: &'static [TableQuery],
@@ -98,12 +98,12 @@ const DATA_SETS: [DataSet; 3] = [
 ];
 
 impl TableQuery {
-    /// Seconds of the processor.
+    /// Returns the seconds that the query uses the processor.
     fn busy(&self) -> f64 {
         self.seconds * self.percent / 100.0
     }
 
-    /// Answers it at this place.
+    /// Answers the query at this place.
     async fn answer(&self, file: &str) {
         let bytes = self.kib as usize * 1_024;
         let slices = bytes.div_ceil(SLICE_BYTES);
@@ -133,7 +133,7 @@ where
     Ok(seconds.get())
 }
 
-/// The seconds that one core takes for a query out of a server that has the file in its memory.
+/// Returns the seconds of one core for a query if the server has the file in its memory.
 fn alone(data: &'static str, query: TableQuery) -> Result<f64, Failure> {
     run(1, move |elapsed| async move {
         isles::io::note_read(data, 0); // nobody has found the file on the disk before
@@ -145,7 +145,7 @@ fn alone(data: &'static str, query: TableQuery) -> Result<f64, Failure> {
 }
 
 /// Returns the seconds that `cores` cores, of which the first one deals, take for a pool of queries in order: algorithm
-/// 1 of 004:423, where each worker asks for the next when it has answered one.
+/// 1 of 004:423, where each worker asks for the next query when it has answered one.
 fn pool(
     data: &'static str,
     queries: &'static [TableQuery],
@@ -212,16 +212,15 @@ fn rows() -> Result<Vec<Row>, Failure> {
     pools.iter().for_each(|pools| pools.rows(&mut rows));
     let falls =
         |data: &str| pools.iter().find(|pools| pools.data.name == data).map_or(f64::NAN, PoolRuns::fall);
-    let higher = SHAPE.at("004:591").reading("at most 1: “higher for LUBM and Uniprot as compared to YAGO”");
+    let higher = SHAPE.at("004:591").reading("≤ 1: “higher for LUBM and Uniprot as compared to YAGO”");
     for data in ["LUBM", "Uniprot"] {
-        let title =
-            format!("large queries, use of the processor on {CORES} cores against 2: {data} against YAGO");
+        let title = format!("large queries, processor use on {CORES} cores / 2: {data} / YAGO");
         rows.push(higher.row(Title::from(title), 1.0, falls(data) / falls("YAGO")));
     }
     Ok(rows)
 }
 
-/// The pools of a data set on 2 cores, which is one worker, and on all: of small queries, and of large ones.
+/// The pools of a data set, of small queries and of large ones, on 2 cores, which means one worker, and on all.
 struct PoolRuns {
     data: &'static DataSet,
     /// Seconds of one core alone.
@@ -248,7 +247,7 @@ impl PoolRuns {
         self.serial[kind] / self.all[kind]
     }
 
-    /// The use of the processor by the large queries on all cores against that on two.
+    /// Returns the ratio of the processor utilization of the large queries on all cores to that on two.
     fn fall(&self) -> f64 {
         let workers = f64::from(CORES - 1);
         self.two[1] / (self.all[1] * workers)
@@ -257,33 +256,21 @@ impl PoolRuns {
     fn rows(&self, rows: &mut Vec<Row>) {
         let data = self.data;
         let title = |what: &str| Title::from(format!("{}, {what}", data.name)).over(Quantity::cores(CORES));
-        // The rate of the server for all cores is the least that this speed-up of YAGO needs.
+        // The rate of the server for all cores is the smallest that this speed-up of YAGO needs.
         let basis = if data.name == CALIBRATION.0 { Basis::Calibrated } else { Basis::Predicted };
         let speedup = Family { basis, ..SPEEDUP };
         rows.push(speedup.row(title("small queries, speed-up"), data.small_speedup, self.speedup(0)));
         let large = self.speedup(1);
         let at_least = Family { basis: Basis::Derived, ..SHAPE.at("004:591") };
-        let at_least = at_least.reading("at most 1: “the speedup ranged between 25 to 30”");
-        rows.push(at_least.row(
-            title("large queries, the least published, 25, against the speed-up"),
-            1.0,
-            25.0 / large,
-        ));
-        rows.push(at_least.row(
-            title("large queries, the speed-up against the most published, 30"),
-            1.0,
-            large / 30.0,
-        ));
-        let less = SHAPE.at("004:606").reading("at most 1: “gave better results than the LT model”");
-        rows.push(less.row(
-            title("speed-up of large queries against small ones"),
-            1.0,
-            large / self.speedup(0),
-        ));
+        let at_least = at_least.reading("≤ 1: “the speedup ranged between 25 to 30”");
+        rows.push(at_least.row(title("large queries, least published, 25 / speed-up"), 1.0, 25.0 / large));
+        rows.push(at_least.row(title("large queries, speed-up / most published, 30"), 1.0, large / 30.0));
+        let less = SHAPE.at("004:606").reading("≤ 1: “gave better results than the LT model”");
+        rows.push(less.row(title("speed-up of large queries / small ones"), 1.0, large / self.speedup(0)));
         let even = Family { band: Band::Within(10.0), basis: Basis::Derived, ..SHAPE.at("004:589") };
         let even = even.reading("1: “the average CPU utilization varied marginally”");
         let workers = f64::from(CORES - 1);
         let used = self.two[0] / (self.all[0] * workers);
-        rows.push(even.row(title("small queries, use of the processor against that on 2"), 1.0, used));
+        rows.push(even.row(title("small queries, processor use / on 2"), 1.0, used));
     }
 }

@@ -1,7 +1,7 @@
-//! Broadcasts and reductions of teams among all cores of the SCC, by each tree and as the model chooses.
+//! Broadcasts and reductions of teams among all cores of the SCC, by each tree and by the model's choice.
 //!
 //! The counterpart of `collective` through the whole runtime: messages from place to place, where the papers put lines
-//! into buffers. Of the runtime's own instructions nothing is charged.
+//! into buffers. The runtime's own instructions are not charged.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Collectives of teams.
+/// The collectives of teams.
 pub(crate) const TEAMS: Experiment = Experiment {
     name: "teams",
     about: "collectives of a team of 48 places, by tree and as the model chooses, at 533/800/800",
@@ -22,10 +22,10 @@ pub(crate) const TEAMS: Experiment = Experiment {
     rows: RowSource::Runs(teams),
 };
 
-/// Bytes of a slice.
+/// Numbers of bytes of a slice.
 const LENGTHS: [usize; 5] = [32, 1 << 10, 2 << 10, 4 << 10, 16 << 10];
 
-/// Trees, and the choice of the model.
+/// Broadcasts by tree, and by the model's choice.
 const BROADCASTS: [Broadcast; 10] = [
     Broadcast::By(Shape::Flat),
     Broadcast::By(Shape::Binomial),
@@ -65,7 +65,7 @@ fn teams() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Nanoseconds of a broadcast and of a reduction of each length.
+/// Returns the nanoseconds of a broadcast and of a reduction of each length.
 fn run(broadcast: Broadcast, reduce: Reduce) -> Result<Vec<(u64, u64)>, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let launch = Launch::from_environment().map_err(|error| usage(&error))?;
@@ -103,7 +103,7 @@ async fn took(bytes: usize, is_reduction: bool) -> isles::Result<u64> {
                     team.broadcast_slice(0, &mut slice).await?;
                 }
                 *spans.lock() = (began.as_nanos() as u64, now().as_nanos() as u64);
-                // So that who has ended does not tell the first place so while others go on.
+                // A member that ended immediately would report to the first place while others are still busy.
                 let patience = Duration::from_micros(500 + bytes as u64 * 4 / 5);
                 while now() < began + patience {
                     work(Cycles(200));

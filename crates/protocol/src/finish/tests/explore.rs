@@ -1,4 +1,4 @@
-//! All interleavings of small worlds: never released early, never hanging, nothing left behind.
+//! All interleavings of small worlds: no early release, no hang, nothing left behind.
 
 use super::world::{Mutant, Setting, Step, World};
 use crate::tests::explore;
@@ -6,7 +6,7 @@ use Step::*;
 
 const LIMIT: usize = 200_000;
 
-/// Questions that are asked at once in most worlds; enough for some of them to wait.
+/// Number of questions that are asked immediately in most worlds, so that some others wait.
 const PROMPT: u32 = 2;
 
 fn setting(

@@ -1,5 +1,5 @@
-//! Tests of the finish protocol: exact message counts, all interleavings of small worlds, random large ones,
-//! and nonsense from peers.
+//! Tests of the finish protocol: exact message counts, all interleavings of small worlds, random large ones, and
+//! nonsense from peers.
 
 mod counts;
 mod explore;

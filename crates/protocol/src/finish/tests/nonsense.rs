@@ -1,4 +1,4 @@
-//! Peers that say anything at all: no panic, no early release, and the place goes on working.
+//! Peers that send anything at all: no panic, no early release, and the place goes on working.
 
 use super::super::*;
 use crate::PlaceId;

@@ -1,10 +1,10 @@
-//! Random programs in random order over more places than exhaustive exploration can bear.
+//! Random programs in random order over more places than exhaustive exploration can handle.
 
 use super::world::{Action, Mutant, Setting, Step, World};
 use crate::tests::run;
 use proptest::prelude::*;
 
-/// Steps of script `script`: they start later scripts only, so that every program ends.
+/// Returns steps of script `script`: they start only later scripts, so that every program ends.
 fn step(places: u32, script: usize, scripts: usize) -> impl Strategy<Value = Step> {
     let later = script + 1..scripts.max(script + 2);
     (0..24_u32, 0..places, later).prop_map(move |(choice, place, next)| match choice {

@@ -1,8 +1,8 @@
-//! An invented world of places that run small scripts under finishes, every choice made from outside.
+//! An invented world of places that run small scripts under finishes, with every choice made from outside.
 //!
-//! It is the other half of the contract: it does what a runtime does, keeps the ground truth beside the
-//! machines, and checks each release against it. Explored exhaustively by `explore`, at random by `random`.
-//! The invariant: two equal worlds have the same future.
+//! It is the other half of the contract: it acts as a runtime, keeps the ground truth beside the machines, and checks
+//! each release against it. `explore` explores it exhaustively, `random` at random. Invariant: two equal worlds have
+//! the same future.
 
 use super::super::*;
 use crate::PlaceId;
@@ -22,7 +22,7 @@ pub enum Step {
     Abandon(u32, usize),
     /// Open a finish with the script as its body, and wait for it.
     Finish(usize),
-    /// Count a departure to the place, fail to send it, take it back.
+    /// Count a departure to the place, fail to send the task, and undo the count.
     FailToSend(u32),
     /// End with an error.
     Fail,
@@ -57,7 +57,7 @@ pub enum Mutant {
     NeverRests,
 }
 
-/// Constants of a world; no part of a state's identity.
+/// Constants of a world; not part of a state's identity.
 #[derive(Debug)]
 pub struct Setting {
     pub places: u32,
@@ -82,7 +82,7 @@ impl Hash for Setting {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// Account on which a task runs.
+/// The account of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Account {
     Governed { id: FinishId, key: Key },
@@ -90,7 +90,7 @@ enum Account {
 }
 
 impl Account {
-    /// The finish and the key, if the task has one; a task without a key is not governed.
+    /// Returns the finish and the key, if the task has one; a task without a key is not governed.
     fn governed(self) -> Option<(FinishId, Key)> {
         match self {
             Account::Governed { id, key } => Some((id, key)),
@@ -120,7 +120,7 @@ impl Task {
     }
 }
 
-/// A request under way.
+/// A request in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Request {
     number: u32,
@@ -136,7 +136,7 @@ enum InFlightMessage {
     Reply { request: u32, counted: bool },
 }
 
-/// Action that can happen next.
+/// An action that can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A task does its next step, or is dropped if its finish is cancelled.
@@ -149,11 +149,11 @@ pub enum Action {
     Kill(u32),
     /// The first place learns of the death of the second.
     Notice(u32, u32),
-    /// The place asks what it held back.
+    /// The place asks the questions that it held back.
     Rest(u32),
 }
 
-/// Actual events under one finish; not what any machine believes.
+/// Actual events under one finish, whatever the machines believe.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroundTruth {
     pub failed: u64,
@@ -207,7 +207,7 @@ impl<'a> World<'a> {
         task.account.governed().is_some_and(|(_, key)| self.machines[place as usize].is_cancelled(key))
     }
 
-    /// A cancelled task that waits for an inner finish cancels that, once, and goes on waiting.
+    /// Returns `true` if the task waits for an inner finish that is cancelled already.
     fn waits_in_vain(&self, place: u32, task: &Task) -> bool {
         matches!(task.waits, Waits::Release(key) if self.machines[place as usize].is_cancelled(key))
     }
@@ -254,7 +254,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Carries out what a machine wants, and checks each release.
+    /// Carries out the outputs of a machine, and checks each release.
     fn carry_out(&mut self, place: u32, out: Vec<Output>) -> Result<(), String> {
         for output in out {
             match output {
@@ -321,8 +321,7 @@ impl<'a> World<'a> {
         (0..self.setting.places).filter(|place| !self.dead.contains(place))
     }
 
-    /// Checks a finish that is said to be over: nothing that it governs may be left at live places, or on the way
-    /// there.
+    /// Checks a finish that was released: nothing that it governs may be left at live places, or in flight to them.
     fn check_release(&self, over: FinishId) -> Result<(), String> {
         for place in self.living() {
             let governed = |task: &&Task| task.account.governed().is_some_and(|(id, _)| id == over);
@@ -375,7 +374,7 @@ impl<'a> World<'a> {
         self.carry_out(place, out)
     }
 
-    /// The finish and key that the task may use, for a visit made on first use and counted if wanted.
+    /// Returns the finish and key that the task may use; makes a visit on first use, and counts it if `count`.
     fn use_account(&mut self, place: u32, task: &mut Task, count: bool) -> Option<(FinishId, Key)> {
         if let Account::Visit { id, from, key, counted, .. } = &mut task.account {
             let machine = &mut self.machines[place as usize];
@@ -494,7 +493,7 @@ impl<'a> World<'a> {
         self.carry_out(to, out)
     }
 
-    /// Ends a request, and lets the task that waits for it go on, if it is still there.
+    /// Ends a request, and resumes the task that waits for it, if it still exists.
     fn settle(&mut self, place: u32, number: u32, counted: bool, out: &mut Vec<Output>) {
         let requests = &mut self.requests[place as usize];
         let Some(position) = requests.iter().position(|request| request.number == number) else { return };
@@ -581,7 +580,7 @@ impl<'a> World<'a> {
 impl crate::tests::World for World<'_> {
     type Action = Action;
 
-    /// Everything that can happen next, in a fixed order; equal choices once.
+    /// Returns all actions that can happen next, in a fixed order; equal ones once.
     fn actions(&self) -> Vec<Action> {
         let mut actions = Vec::new();
         for (place, tasks) in (0..).zip(&self.tasks) {
@@ -617,7 +616,7 @@ impl crate::tests::World for World<'_> {
         actions.iter().all(|action| matches!(action, Action::Kill(_)))
     }
 
-    /// Lets one thing happen.
+    /// Makes one action happen.
     fn act(&mut self, action: Action) -> Result<(), String> {
         match action {
             Action::Run(place, index) => {
@@ -653,7 +652,7 @@ impl crate::tests::World for World<'_> {
         }
     }
 
-    /// Checks the end, when nothing more can happen: each finish must be over, and nothing left behind.
+    /// Checks the end, when nothing more can happen: each finish must be over, with nothing left behind.
     fn check_end(&self) -> Result<(), String> {
         if let Some(&(place, key)) = self.roots.keys().find(|(place, _)| !self.dead.contains(place)) {
             return Err(format!("hangs: {}", self.machines[place as usize].waiting_for(key)));

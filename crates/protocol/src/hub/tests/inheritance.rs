@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Nodes whose packets arrive at once, in order.
+/// Nodes whose packets arrive at once and in order.
 struct Nodes(Vec<HubNode>);
 
 impl Nodes {
@@ -10,7 +10,7 @@ impl Nodes {
         Nodes((0..places).map(|here| HubNode::new(PlaceId(here), directory.clone())).collect())
     }
 
-    /// Does something at a node; returns what came back to tasks, in order.
+    /// Applies `input` to a node; returns the outcomes for tasks, in order.
     fn at(&mut self, node: usize, input: impl FnOnce(&mut HubNode, &mut Vec<Output>)) -> Vec<(u32, Status)> {
         let mut outputs = Vec::new();
         input(&mut self.0[node], &mut outputs);
@@ -54,7 +54,7 @@ fn a_lock_is_given_away_when_the_kernel_schedules_and_not_with_the_unlock() {
     assert_eq!(nodes.priority(0, 0), Some(150));
     assert_eq!(nodes.ask(0, ask(0, 0, Put, true)), [(0, Status::Done)]);
     assert_eq!(nodes.priority(0, 0), Some(200));
-    // In the pass of the unlock a more urgent one asks.
+    // A more urgent task asks in the pass of the unlock.
     assert_eq!(nodes.ask(0, ask(2, 0, Get, true)), []);
     assert_eq!(nodes.reschedule(0), [(2, Status::Done)]);
     assert_eq!(nodes.ask(0, ask(2, 0, Put, true)), [(2, Status::Done)]);
@@ -74,10 +74,10 @@ fn a_chain_of_resources_on_three_places_passes_the_priority_on_and_takes_it_back
     assert_eq!(nodes.ask(1, ask(1, 1, Get, true)), [(1, Status::Done)]);
     assert_eq!(nodes.ask(1, ask(1, 0, Get, true)), []);
     assert_eq!((nodes.priority(0, 0), nodes.priority(1, 1)), (Some(100), Some(100)));
-    // The most urgent waits for the one who waits.
+    // The most urgent task waits for the one that waits.
     assert_eq!(nodes.ask(2, ask(2, 1, Get, true)), []);
     assert_eq!((nodes.priority(0, 0), nodes.priority(1, 1)), (Some(10), Some(10)));
-    // It gives up: all have again what is theirs.
+    // It gives up: all have their own priorities again.
     assert_eq!(nodes.at(2, |node, outputs| node.time_out(0, outputs)), [(2, Status::TimedOut)]);
     assert_eq!((nodes.priority(0, 0), nodes.priority(1, 1)), (Some(100), Some(100)));
 }
@@ -102,7 +102,7 @@ fn a_pool_refuses_a_task_of_another_place_and_keeps_its_blocks() {
     assert_eq!(nodes.ask(0, ask(0, 0, Get, true)), [(0, Status::NotLocal)]);
     assert_eq!(nodes.ask(1, ask(1, 0, Get, false)), [(1, Status::Done)]);
     assert_eq!(nodes.ask(1, ask(1, 0, Get, false)), [(1, Status::Failed)]);
-    // The hubs that a task holds when it ends are free again.
+    // The hubs that a task holds at its end are free again.
     assert_eq!(nodes.at(1, |node, outputs| node.end_task(TaskId(1), outputs)), []);
     assert_eq!(nodes.ask(1, ask(1, 0, Get, false)), [(1, Status::Done)]);
 }
@@ -130,7 +130,7 @@ fn a_request_of_a_dead_place_gets_nothing_and_its_locks_no_longer_raise_prioriti
     assert_eq!(nodes.ask(0, ask(0, 1, Get, true)), [(0, Status::Done)]);
     assert_eq!(nodes.ask(1, ask(1, 1, Get, true)), []);
     assert_eq!(nodes.priority(0, 0), Some(10));
-    // Its packet is still on the way.
+    // Its packet is still in flight.
     let mut sent = Vec::new();
     nodes.0[1].submit(ask(1, 0, Get, true), &mut sent);
     nodes.at(0, |node, outputs| node.place_lost(PlaceId(1), PlaceId(1), outputs));
@@ -182,13 +182,13 @@ fn a_lock_or_a_block_that_nobody_takes_goes_back() {
         };
         node.submit(get(1), &mut outputs);
         assert!(matches!(outputs.pop(), Some(Output::Return { status: Status::Failed, .. })));
-        node.reject(TaskId(0), HubId(hub), (payload.clone(), grant), &mut outputs);
+        node.reject(TaskId(0), HubId(hub), payload.clone(), grant, &mut outputs);
         node.reschedule(&mut outputs);
         outputs.clear();
         node.submit(get(1), &mut outputs);
         assert!(matches!(outputs.pop(), Some(Output::Return { status: Status::Done, .. })), "hub {hub}");
-        // Once more is too late: another task has it now.
-        node.reject(TaskId(0), HubId(hub), (payload, grant), &mut outputs);
+        // A second time is too late: another task has it now.
+        node.reject(TaskId(0), HubId(hub), payload, grant, &mut outputs);
         node.reschedule(&mut outputs);
         outputs.clear();
         node.submit(get(0), &mut outputs);
@@ -196,7 +196,7 @@ fn a_lock_or_a_block_that_nobody_takes_goes_back() {
     }
 }
 
-/// A lock that is given away with its unlock.
+/// A lock that is granted with its unlock.
 #[derive(Debug, Default)]
 struct PromptLock(Option<TaskId>);
 

@@ -1,9 +1,9 @@
-//! The model of a hub: lists that are searched from end to end, without a waiting list in order.
+//! The model of a hub: lists that are searched from end to end, instead of a sorted waiting list.
 
 use super::*;
 use crate::hub::node::LogEntry;
 
-/// A hub as a plain list of who waits, and its state.
+/// A hub as a plain list of waiting requests, and its state.
 #[derive(Debug)]
 pub(super) struct ListModel {
     kind: HubKind,
@@ -15,7 +15,7 @@ pub(super) struct ListModel {
     kept: Vec<Vec<u8>>,
     /// The count of a semaphore, the bit of an event, the number of a black board's writes.
     count: u64,
-    /// The blocks that are given away, with their owners, and those that are free.
+    /// The allocated blocks with their owners, and the free ones.
     given: Vec<(u32, u32)>,
     free: Vec<u32>,
 }
@@ -42,7 +42,7 @@ impl ListModel {
         }
     }
 
-    /// Takes one step of the log; returns what it gives back.
+    /// Replays one step of the log; returns its outcomes.
     pub(super) fn step(&mut self, step: &LogEntry, hub_place: PlaceId) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         match step {
@@ -204,7 +204,7 @@ impl ListModel {
         }
     }
 
-    /// The first of the least number of those that are wanted.
+    /// Returns the first of the most urgent of the wanted requests.
     fn most_urgent(&self, wanted: impl Fn(&ServiceRequest) -> bool) -> Option<usize> {
         let all = self.waiting.iter().enumerate().filter(|(_, request)| wanted(request));
         all.min_by_key(|(at, request)| (request.priority, *at)).map(|(at, _)| at)
@@ -225,7 +225,7 @@ impl ListModel {
         }
     }
 
-    /// Checks what must hold of the waiting requests when the kernel has scheduled.
+    /// Checks the waiting requests once the kernel has scheduled.
     pub(super) fn check_idle(&self) {
         let waits = |operation| self.waiting.iter().any(|request| request.operation == operation);
         let (puts, gets) = (waits(HubOperation::Put), waits(HubOperation::Get));

@@ -1,16 +1,16 @@
-//! Random programs over an invented network, in an order that a seed fixes, against the model of lists.
+//! Random programs over an invented network, in an order that a seed determines, against the model of lists.
 //!
-//! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
+//! `ISLES_TEST_SEEDS` sets the number of seeds; `ISLES_SEED` selects one.
 
 use super::model::{ListModel, Outcome};
 use super::*;
 use crate::hub::node::LogEntry;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Seeds in the ordinary tests.
+/// Number of seeds in ordinary test runs.
 const SEEDS: u64 = 500;
 
-/// Steps of a program before it is ended.
+/// Number of steps of a program before it is ended.
 const STEPS: u32 = 300;
 
 /// SplitMix64.
@@ -40,7 +40,7 @@ fn kinds(stream: &mut Stream) -> HubKind {
     }
 }
 
-/// Places, what is on its way between them, and what tasks wait for.
+/// Places, packets in flight between them, and waiting tasks.
 struct World {
     stream: Stream,
     kinds: Vec<HubKind>,
@@ -49,7 +49,7 @@ struct World {
     routes: Vec<Routes>,
     outboxes: Vec<PacketQueue>,
     inboxes: Vec<PacketQueue>,
-    /// Packets under way, by the sender and the receiver.
+    /// Packets in flight, by sender and receiver.
     links: BTreeMap<(usize, usize), VecDeque<HubPacket>>,
     /// The requests of each task that have not returned.
     waiting: Vec<Vec<u64>>,
@@ -80,7 +80,7 @@ impl World {
         }
         let pairs = map.iter().map(|(name, place)| (name.as_str(), *place));
         directory.apply_map(pairs, places).expect("a good map");
-        // A line of places, with a link more perhaps.
+        // A line of places, perhaps with an extra link.
         let mut links: Vec<_> = (1..places).map(|place| (PlaceId(place - 1), PlaceId(place))).collect();
         links.push((PlaceId(0), PlaceId(stream.below(places as usize) as u32)));
         World {
@@ -187,7 +187,7 @@ impl World {
         self.links.entry((node, next)).or_default().push_back(packet);
     }
 
-    /// Lets a packet arrive at a node, or the node serve one.
+    /// Delivers a packet to a node, or makes the node serve one.
     fn deliver(&mut self, node: usize) {
         let from = self.stream.below(self.nodes.len());
         let arrived = self.links.get_mut(&(from, node)).and_then(VecDeque::pop_front);
@@ -202,7 +202,7 @@ impl World {
         }
     }
 
-    /// Lets all arrive that is on its way, and the kernels schedule.
+    /// Delivers all packets, and makes the kernels schedule.
     fn settle(&mut self) {
         loop {
             let before = self.nodes.iter().map(HubNode::packets).sum::<u64>();
@@ -223,7 +223,7 @@ impl World {
         }
     }
 
-    /// Pairs of a task that waits for a lock, and its owner.
+    /// Returns pairs of a task that waits for a lock and the lock's owner.
     fn waits_for(&self) -> Vec<(u32, u32)> {
         let all = self.nodes.iter().flat_map(HubNode::hubs);
         let of = |(_, state): (HubId, &Hub)| {
@@ -248,8 +248,8 @@ impl World {
         }
     }
 
-    /// The effective priorities by the definition: the least fixed point over all places. In a deadlock of locks, whose
-    /// owners pass a priority round, one may be more urgent.
+    /// Checks effective priorities by the definition: the least fixed point over all places. In a deadlock of locks,
+    /// whose owners pass a priority round, one may be more urgent.
     fn check_priorities(&self, seed: u64) {
         let is_deadlocked = self.is_deadlocked();
         let mut priorities: Vec<u8> = self.directory.tasks().iter().map(|task| task.priority).collect();
@@ -272,7 +272,7 @@ impl World {
         }
     }
 
-    /// Plays what each hub has done on the model.
+    /// Replays the steps of each hub on the model.
     fn check_hubs(&mut self, seed: u64) {
         for node in 0..self.nodes.len() {
             let log = std::mem::take(&mut self.nodes[node].log);
@@ -286,7 +286,7 @@ impl World {
     }
 }
 
-/// Plays the log of a place on the model of one hub, and compares what they give back.
+/// Replays the log of a place on the model of one hub, and compares the outcomes.
 fn replay(log: &[LogEntry], hub: u32, kind: HubKind, place: PlaceId, seed: u64) -> ListModel {
     let mut model = ListModel::new(kind);
     let (mut expected, mut found): (Vec<Outcome>, Vec<Outcome>) = (Vec::new(), Vec::new());
@@ -317,7 +317,7 @@ fn run(seed: u64) {
     (0..STEPS).for_each(|_| world.step());
     world.settle();
     world.check_priorities(seed);
-    // Requests that would wait for ever end by their time-out, and nothing is lost.
+    // Requests that would wait for ever end by their time-outs, and nothing is lost.
     for task in 0..world.waiting.len() {
         let place = world.place_of(task);
         for number in world.waiting[task].clone() {

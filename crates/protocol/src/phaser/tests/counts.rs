@@ -3,7 +3,7 @@
 use super::super::*;
 use crate::PlaceId;
 
-/// Net that delivers control messages at once, and counts them; collects the tasks that are woken.
+/// Delivers control messages at once, and counts them; collects the woken tasks.
 struct Net {
     places: Vec<Phasers>,
     messages: u64,

@@ -1,4 +1,4 @@
-//! All interleavings of small worlds, and random runs of larger ones: no phase ends early, none hangs, nothing stays.
+//! All interleavings of small worlds, and random runs of larger ones: no phase ends early, none hangs, nothing is left.
 
 use super::world::{Action, Mutant, Setting, Step, World};
 use crate::tests::{explore, run};

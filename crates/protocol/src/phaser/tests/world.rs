@@ -1,6 +1,6 @@
-//! An invented world of places whose tasks share one phaser, every choice made from outside.
+//! An invented world of places whose tasks share one phaser, with every choice made from outside.
 //!
-//! It does what a runtime does, keeps the ground truth beside the machines, and checks each new phase against it.
+//! It acts as a runtime, keeps the ground truth beside the machines, and checks each new phase against it.
 
 use super::super::*;
 use crate::PlaceId;
@@ -39,7 +39,7 @@ pub enum Mutant {
     SkipOrphans,
 }
 
-/// Constants of a world; no part of a state's identity.
+/// Constants of a world; not part of a state's identity.
 #[derive(Debug)]
 pub struct Setting {
     pub places: u32,
@@ -65,7 +65,7 @@ struct Task {
     waits: bool,
 }
 
-/// Action that can happen next.
+/// An action that can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     Run(u32, usize),
@@ -178,7 +178,7 @@ impl<'a> World<'a> {
         self.carry_out(place, out)
     }
 
-    /// Only a death or a signal given excuses an error.
+    /// Only a death or an earlier signal excuses an error.
     fn check_error(&self, error: PhaserError) -> Result<(), String> {
         match error {
             PhaserError::Resumed => Ok(()),

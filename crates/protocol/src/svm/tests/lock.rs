@@ -133,7 +133,7 @@ impl World for LockWorld {
                 (self.dead, self.may_die) = (Some(place), false);
                 Ok(())
             }
-            // The caller ends the waits of a place that hears of a death.
+            // The caller ends the waits of a place that learns of a death.
             WorldAction::HearOfDeath { place } => {
                 self.heard[place] = true;
                 self.nodes[place].place_died();

@@ -1,6 +1,6 @@
-//! Tests of the protocols of pages: all orders of small worlds, and random programs beside a sequential memory.
+//! Tests of the page protocols: all orders of small worlds, and random programs beside a sequential memory.
 //!
-//! `ISLES_TEST_SEEDS` says how many random programs; `ISLES_SEED` names one.
+//! `ISLES_TEST_SEEDS` sets the number of random programs; `ISLES_SEED` selects one.
 
 mod lock;
 mod permission;
@@ -8,7 +8,7 @@ mod release;
 
 use std::ops::Range;
 
-/// Random programs of each kind that a usual run has.
+/// Number of random programs of each kind in ordinary test runs.
 const SEEDS: u64 = 2000;
 
 /// The seeds of a test.

@@ -1,4 +1,4 @@
-//! The models exclusive and strong: every place has a copy of the pages it may access, so that a wrong grant shows as a
+//! The models exclusive and strong. Every place has copies of the pages that it may access, so a wrong grant shows as a
 //! stale or lost value beside a sequential memory. A place holds a page from its grant until its access, as guards do.
 
 use super::super::{Consistency, PageAccess, PageAction, PageMessage, PageNumber, PermissionNode};
@@ -33,7 +33,7 @@ struct PermissionWorld {
     copies: Vec<Vec<Option<(PageAccess, u8)>>>,
     revocations: Vec<VecDeque<(PageNumber, bool)>>,
     steps: Vec<Step>,
-    /// Contents of the memory that pages come from.
+    /// Contents of the memory from which pages come.
     frames: Vec<u8>,
     /// The sequential memory.
     truth: Vec<u8>,
@@ -80,7 +80,7 @@ impl PermissionWorld {
     }
 
     fn map(&mut self, place: usize, page: PageNumber, access: PageAccess) -> Result<(), String> {
-        // A place that has heard of a death keeps its pages as they are, and gives them to no guard.
+        // A place that has learnt of a death keeps its pages as they are, and gives them to no guard.
         let is_lost = self.nodes[place].dead().is_some();
         let sound = |other: &usize| self.is_alive(*other) && self.nodes[*other].dead().is_none();
         for other in (0..self.nodes.len()).filter(|other| *other != place && !is_lost).filter(sound) {
@@ -253,7 +253,7 @@ fn random_programs_see_a_sequential_memory() {
             let mut world = PermissionWorld::new(places, pages, model, 60, seed % 4 == 3);
             loop {
                 let mut open = world.actions();
-                // A death is one action of many.
+                // A death is rare among the actions.
                 if choices.below(50) > 0 {
                     open.retain(|action| !matches!(action, WorldAction::Die { .. }));
                 }
@@ -268,7 +268,7 @@ fn random_programs_see_a_sequential_memory() {
     }
 }
 
-/// Runs one access to its end, and returns how many messages it took.
+/// Runs one access to its end; returns the number of messages.
 fn messages_of(world: &mut PermissionWorld, place: usize, page: u32, access: PageAccess) -> usize {
     let before = world.messages;
     world.act(WorldAction::Begin { place, page, access }).unwrap();

@@ -1,8 +1,8 @@
 //! The model release: random programs without data races beside a sequential memory.
 //!
-//! Words of a page are written by different places in one round; rounds end at a barrier, which releases and acquires.
-//! Some words are changed under the lock of their page only. Fetches, differences and messages of locks take their
-//! time, and others happen meanwhile.
+//! In one round different places write words of a page; rounds end at a barrier, which releases and acquires. Some
+//! words are changed only under the lock of their page. Fetches, differences and lock messages take time, while others
+//! act.
 
 use super::super::{LockAction, LockMessage, LockNode, LockNumber, PageAccess, PageNumber, ReleaseCache};
 use super::{Choices, seeds};
@@ -15,7 +15,7 @@ const ROUNDS: usize = 4;
 /// A page as a place sees it.
 type Content = [u32; WORDS];
 
-/// Operation that a place performs next.
+/// Next operation of a place.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Read {
@@ -36,7 +36,7 @@ enum Operation {
 /// Current step of a place.
 enum ProgramStep {
     Next,
-    /// A copy is under way; the access follows.
+    /// A copy is being fetched; the access follows.
     Fetching {
         page: usize,
         content: Option<Content>,
@@ -45,7 +45,7 @@ enum ProgramStep {
     Locking {
         lock: LockNumber,
     },
-    /// Differences are under way; then the lock is given back, or the barrier is reached.
+    /// Differences are in flight; then the lock is given back, or the barrier is reached.
     Releasing {
         frees_lock: Option<LockNumber>,
     },
@@ -65,7 +65,7 @@ struct ReleaseWorld {
     places: Vec<ReleasePlace>,
     homes: Vec<Content>,
     truth: Vec<Content>,
-    /// Messages of locks under way, by receiver and sender.
+    /// Lock messages in flight, by receiver and sender.
     links: Vec<Vec<VecDeque<LockMessage>>>,
 }
 
@@ -132,7 +132,7 @@ impl ReleaseWorld {
         }
     }
 
-    /// Lets a place do one thing; false if it has to wait.
+    /// Makes a place take one step; returns `false` if it must wait.
     fn act(&mut self, place: usize) -> bool {
         match &mut self.places[place].current_step {
             ProgramStep::AtBarrier => return false,
@@ -191,7 +191,7 @@ impl ReleaseWorld {
         true
     }
 
-    /// Writes the next difference of a release to its home; false if there is none.
+    /// Writes the next difference of a release to its home; returns `false` if there is none.
     fn write_difference(&mut self, place: usize) -> bool {
         let Some((page, now, before)) = self.places[place].differences.pop_front() else { return false };
         for word in (0..WORDS).filter(|word| now[*word] != before[*word]) {
@@ -200,7 +200,7 @@ impl ReleaseWorld {
         true
     }
 
-    /// The grant of a lock has arrived: changes go home before the copies are dropped.
+    /// Handles the grant of a lock: changes go home before the copies are dropped.
     fn enter(&mut self, place: usize) -> bool {
         self.begin_release(place, None);
         while self.write_difference(place) {}
@@ -219,7 +219,7 @@ impl ReleaseWorld {
         }
     }
 
-    /// Delivers a message of a lock from one place to another, if there is one.
+    /// Delivers a lock message from one place to another, if there is one.
     fn deliver(&mut self, from: usize, to: usize) {
         if let Some(message) = self.links[to][from].pop_front() {
             self.lock_step(to, |node, out| node.receive(PlaceId(from as u32), message, out));
@@ -233,7 +233,7 @@ impl ReleaseWorld {
 
     fn fault(&mut self, place: usize, page: usize, access: PageAccess) {
         let state = &mut self.places[place];
-        // A store into a page that is not there is two faults here, so that a fetch has a time of its own.
+        // A store to a page without a copy is two faults here, so that the fetch takes time.
         let is_there = state.copies.contains_key(&page);
         let access = if is_there { access } else { PageAccess::Read };
         let action = state.cache.fault(PageNumber(page as u32), access).expect("a page of the region");

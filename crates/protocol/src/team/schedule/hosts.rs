@@ -1,10 +1,9 @@
 //! Schedules of teams whose members are on several hosts, some of them together.
 //!
 //! A message between hosts takes many times as long as one within a host. So each host has a leader, and only leaders
-//! talk across: what goes to all goes between hosts once for each. Pure functions of ranks, as all schedules.
+//! communicate between hosts: data for all goes to each host once. Pure functions of ranks, as all schedules.
 //!
-//! Source: the cluster-aware collectives of MagPIe (Kielmann et al. 1999), as MPI libraries have them on hosts of many
-//! cores.
+//! Source: the cluster-aware collectives of MagPIe (Kielmann et al. 1999), which MPI libraries use on multi-core hosts.
 
 use super::{Shape, Tree};
 
@@ -12,7 +11,7 @@ use super::{Shape, Tree};
 #[derive(Debug)]
 pub struct TeamHosts {
     rank: usize,
-    /// Number of each member's host, by rank; hosts are counted as they appear.
+    /// Number of each member's host, by rank; hosts are numbered in order of appearance.
     of: Vec<u32>,
     /// The lowest rank on each host.
     leaders: Vec<usize>,
@@ -21,8 +20,8 @@ pub struct TeamHosts {
 }
 
 impl TeamHosts {
-    /// The hosts of a team as member `rank` sees them, of which `host_of` names that of each rank. None where a member
-    /// has nothing of it: all are on one host, or each is on another one.
+    /// Returns the hosts of a team as member `rank` sees them, where `host_of` names the host of each rank. `None` if a
+    /// hierarchy is useless: all are on one host, or each is on its own.
     #[inline]
     pub fn new<H: PartialEq>(size: usize, rank: usize, host_of: impl Fn(usize) -> H) -> Option<TeamHosts> {
         let mut names: Vec<H> = Vec::new();
@@ -40,19 +39,19 @@ impl TeamHosts {
         (1 < leaders.len() && leaders.len() < size).then_some(TeamHosts { rank, of, leaders, own })
     }
 
-    /// The lowest rank on each host, in the order of these.
+    /// Returns the lowest rank on each host, in the order of the hosts.
     #[inline]
     pub fn leaders(&self) -> &[usize] {
         &self.leaders
     }
 
-    /// The leader of the own host, and the others there.
+    /// Returns the leader of the own host, and the other members there.
     #[inline]
     pub fn own(&self) -> (usize, &[usize]) {
         (self.own[0], &self.own[1..])
     }
 
-    /// The number of the own host.
+    /// Returns the number of the own host.
     #[inline]
     pub fn own_host(&self) -> usize {
         self.of[self.rank] as usize
@@ -65,7 +64,7 @@ impl TeamHosts {
     }
 
     /// Returns the parent and the children of this member in a tree from `root` to all. `leaders` is the shape of the
-    /// tree of the leaders, where `root` leads on its host; `members` that of the tree within each host.
+    /// tree of the leaders, in which `root` leads its host; `members` that of the tree within each host.
     pub fn tree(&self, root: usize, leaders: Shape, members: Shape) -> HierarchicalTree {
         let root_host = self.of[root] as usize;
         let leader_of = |host: usize| if host == root_host { root } else { self.leaders[host] };
@@ -74,7 +73,7 @@ impl TeamHosts {
         if self.rank == own_leader {
             let tree = Tree::new(leaders, self.own_host(), root_host, self.leaders.len());
             parent = tree.parent().map(leader_of);
-            // Those on other hosts first: theirs takes longer.
+            // Those on other hosts first, because theirs takes longer.
             children.extend(tree.children().map(leader_of));
         }
         let index_of = |rank: usize| self.own.iter().position(|member| *member == rank);
@@ -99,7 +98,7 @@ pub struct HierarchicalTree {
 
 /// The parent and the children of one member in a tree, flat or hierarchical.
 pub enum TreeNode {
-    /// A tree of [`Tree`], which disregards hosts.
+    /// A [`Tree`], which disregards hosts.
     Flat(Tree),
     /// A tree of leaders, and one within each host.
     Hierarchical(HierarchicalTree),

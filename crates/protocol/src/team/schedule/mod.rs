@@ -1,19 +1,19 @@
-//! Schedules of the collectives: who sends what to whom in which round, as pure functions of ranks.
+//! Schedules of the collectives, as pure functions of ranks: each member's messages in each round.
 //!
-//! Its own file so that they can be tested over all ranks and sizes without a message. Nothing here sends, waits or
-//! knows what is sent. Invariant: every member computes the same schedule, and what one sends in a round is
-//! what the other expects there.
+//! They can be tested over all ranks and sizes without a message. Nothing here sends, waits or knows what is sent.
+//! Invariant: every member computes the same schedule, and the messages that one sends in a round are those that the
+//! other expects.
 //!
-//! Sources: the dissemination barrier is of Hensgen, Finkel and Manber (1988); all-gather by doubled
-//! distances of Bruck et al. (1997); reduction by halved vectors of Rabenseifner (2004), here with doubled
-//! distances, which keeps the order of the ranks.
+//! Sources: the dissemination barrier is by Hensgen, Finkel and Manber (1988); all-gather by doubled distances by Bruck
+//! et al. (1997); reduction by halved vectors by Rabenseifner (2004), here with doubled distances, which keeps the
+//! order of the ranks.
 
 mod hosts;
 
 pub use hosts::{HierarchicalTree, TeamHosts, TreeNode};
 use std::ops::Range;
 
-/// One round of a symmetric schedule: send to one member, take from another.
+/// One round of a symmetric schedule: send to one member, receive from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
     /// Distance from this member to `to`, in ranks.
@@ -25,7 +25,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Returns the round at `distance`, which is below `size`; so a comparison suffices, where a division would be
+    /// Returns the round at `distance`, which is below `size`, so a comparison replaces a division, which would take
     /// longer than a short collective.
     #[inline]
     fn at(distance: usize, rank: usize, size: usize) -> Round {
@@ -34,19 +34,20 @@ impl Round {
     }
 }
 
-/// Rounds with distances 1, 2, 4, ..: after the last one every member has heard of every other, directly or not.
+/// Returns rounds with distances 1, 2, 4, ..: after the last one every member has heard from every other, directly or
+/// not.
 #[inline]
 pub fn dissemination(rank: usize, size: usize) -> impl Iterator<Item = Round> {
     powers_of_two(size).map(move |distance| Round::at(distance, rank, size))
 }
 
-/// Rounds with distances 1, 2, 3, ..: every member meets every other once.
+/// Returns rounds with distances 1, 2, 3, ..: every member meets every other once.
 #[inline]
 pub fn pairwise(rank: usize, size: usize) -> impl Iterator<Item = Round> {
     (1..size).map(move |distance| Round::at(distance, rank, size))
 }
 
-/// The powers of two below `size`.
+/// Returns the powers of two below `size`.
 #[inline]
 fn powers_of_two(size: usize) -> impl DoubleEndedIterator<Item = usize> {
     (0..size.next_power_of_two().trailing_zeros()).map(|round| 1 << round)
@@ -55,17 +56,17 @@ fn powers_of_two(size: usize) -> impl DoubleEndedIterator<Item = usize> {
 /// The form of a tree from a root to all members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// Depth log2 of the size; the root has as many children. Right where one message is all.
+    /// Depth log2 of the size; the root has that number of children. Best for a single message.
     Binomial,
-    /// Each member has one child. Right where many chunks follow each other.
+    /// Each member has one child. Best for many chunks.
     Chain,
     /// All others are children of the root.
     Flat,
-    /// Each member has this many children, at least one, and the leaves fewer.
+    /// Each member has this number of children, at least one; the last ones may have fewer.
     Fan(u32),
 }
 
-/// The place of one member in a tree.
+/// The position of one member in a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
     shape: Shape,
@@ -76,7 +77,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The place of `rank` in the tree from `root`.
+    /// Returns the position of `rank` in the tree from `root`.
     #[inline]
     pub fn new(shape: Shape, rank: usize, root: usize, size: usize) -> Tree {
         Tree { shape, root, size, relative: (rank + size - root) % size }
@@ -105,7 +106,7 @@ impl Tree {
         below.min(self.size - self.relative)
     }
 
-    /// Returns the members to which this one sends, those with the most members below them first.
+    /// Returns the members to which this one sends, those with the largest subtrees first.
     #[inline]
     pub fn children(&self) -> impl Iterator<Item = usize> {
         let Tree { shape, size, relative, .. } = *self;
@@ -135,7 +136,7 @@ impl Tree {
     }
 }
 
-/// Side of another value on which a value belongs: that of lower or of higher ranks.
+/// Side of a value beside another one: that of lower or of higher ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankSide {
     /// It belongs before: its ranks are lower.
@@ -145,7 +146,7 @@ pub enum RankSide {
 }
 
 impl RankSide {
-    /// The side of `other`, seen from `own`.
+    /// Returns the side of `other`, as seen from `own`.
     fn of(other: usize, own: usize) -> RankSide {
         if other < own { RankSide::Before } else { RankSide::After }
     }
@@ -159,7 +160,7 @@ pub enum ReductionStep {
         /// The receiver.
         to: usize,
     },
-    /// Take the value of another and fold it into its own, at that side.
+    /// Receive the value of another and fold it into its own, at that side.
     Merge {
         /// The sender.
         from: usize,
@@ -173,42 +174,41 @@ pub enum ReductionStep {
         /// Side of the other's value.
         side: RankSide,
     },
-    /// Take the result.
+    /// Receive the result.
     Receive {
         /// The sender.
         from: usize,
     },
 }
 
-/// The tree of a reduction: the one bracketing of the ranks that all reductions of a team use.
+/// The tree of a reduction: the bracketing of the ranks that all reductions of a team use.
 ///
-/// The first `pairs` pairs of neighbours are folded first, which leaves `width` values, a power of two; those
-/// are folded as a perfect binary tree. Neighbours only are put together, the lower ranks to the left, so the
-/// operator has to be associative but need not commute. Which member computes an inner node is free, and
-/// differs between schedules.
+/// The first `pairs` pairs of neighbours are folded first, which leaves `width` values, a power of two; those are
+/// folded as a perfect binary tree. Only neighbours are combined, the lower ranks to the left, so the operator must be
+/// associative but need not commute. The member that computes an inner node differs between schedules.
 #[derive(Clone, Copy, Debug)]
 pub struct ReductionTree {
     pairs: usize,
     width: usize,
-    /// The member whose pair it stands for, even if its rank is odd.
+    /// The member that represents its pair, even if its rank is odd.
     root: usize,
 }
 
 impl ReductionTree {
-    /// The tree of `size` members; in the pair of `root` it is `root` that stays.
+    /// Makes the tree of `size` members; `root` represents its pair.
     #[inline]
     pub fn new(size: usize, root: usize) -> ReductionTree {
         let width = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
         ReductionTree { pairs: size - width, width, root }
     }
 
-    /// Returns the number of members that stay after the pairs are folded.
+    /// Returns the number of members that remain after the pairs are folded.
     #[cfg(test)]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The member that stays as number `leaf`.
+    /// Returns the member that remains as number `leaf`.
     #[inline]
     pub fn member(&self, leaf: usize) -> usize {
         if leaf >= self.pairs {
@@ -220,19 +220,19 @@ impl ReductionTree {
         }
     }
 
-    /// The number of `rank` among those that stay, or of the one that stays in its pair.
+    /// Returns the number of `rank` among those that remain, or of the one that represents its pair.
     #[inline]
     pub fn leaf(&self, rank: usize) -> usize {
         if rank < 2 * self.pairs { rank / 2 } else { rank - self.pairs }
     }
 
-    /// Returns `true` if `rank` stays after the pairs are folded.
+    /// Returns `true` if `rank` remains after the pairs are folded.
     #[inline]
     pub fn stays(&self, rank: usize) -> bool {
         self.member(self.leaf(rank)) == rank
     }
 
-    /// Folds one value of each member, by rank, at one place: the same bracketing as where they are folded on the way.
+    /// Folds one value of each member, by rank, at one place, with the same bracketing.
     #[inline]
     pub fn fold<T>(&self, values: Vec<T>, operator: impl Fn(T, T) -> T) -> Option<T> {
         let pairs = self.pairs;
@@ -254,7 +254,7 @@ impl ReductionTree {
         values.pop()
     }
 
-    /// The first step of `rank`, if it belongs to a pair.
+    /// Returns the first step of `rank`, if it belongs to a pair.
     #[inline]
     pub fn pair(&self, rank: usize) -> Option<ReductionStep> {
         if rank >= 2 * self.pairs {
@@ -268,7 +268,7 @@ impl ReductionTree {
         })
     }
 
-    /// The last step of `rank` where all members get the result, if it belongs to a pair.
+    /// Returns the last step of `rank` if all members get the result, and it belongs to a pair.
     #[inline]
     pub fn unpair(&self, rank: usize) -> Option<ReductionStep> {
         self.pair(rank).map(|step| match step {
@@ -278,12 +278,12 @@ impl ReductionTree {
         })
     }
 
-    /// The steps of `rank` where the root gets the result: merges, then one gift from all but the root.
+    /// Returns the steps of `rank` if the root gets the result: merges, then one send by all but the root.
     #[inline]
     pub fn to_root(self, rank: usize) -> impl Iterator<Item = ReductionStep> {
         let folding = self;
         let leaf = self.leaf(rank);
-        // Counted so that the root is 0: then every member but 0 gives at its lowest bit.
+        // Counted such that the root is 0: then every member but 0 sends at its lowest bit.
         let relative = leaf ^ self.leaf(self.root);
         let core = powers_of_two(self.width).filter(move |bit| relative & (bit - 1) == 0).map(move |bit| {
             let other = folding.member(leaf ^ bit);
@@ -297,7 +297,7 @@ impl ReductionTree {
         self.pair(rank).into_iter().chain(core.filter(move |_| stays))
     }
 
-    /// The steps of `rank` where all members get the result, by doubled distances.
+    /// Returns the steps of `rank` if all members get the result, by doubled distances.
     #[inline]
     pub fn to_all(self, rank: usize) -> impl Iterator<Item = ReductionStep> {
         let folding = self;
@@ -310,8 +310,8 @@ impl ReductionTree {
         self.pair(rank).into_iter().chain(core.filter(move |_| stays)).chain(self.unpair(rank))
     }
 
-    /// The rounds of `rank`, which stays, in the reduction of a vector by halves: the member it swaps with, what it
-    /// keeps of its range, and what it gives away. Played backwards they give everybody everything.
+    /// Returns the rounds of `rank`, which remains, in the reduction of a vector by halves: its partner, the range that
+    /// it keeps, and the one that it sends. In reverse they gather the vector at all members.
     #[inline]
     pub fn halving(&self, rank: usize, len: usize) -> impl DoubleEndedIterator<Item = HalvingRound> + use<> {
         let folding = self;
@@ -336,11 +336,11 @@ impl ReductionTree {
 pub struct HalvingRound {
     /// The other member.
     pub with: usize,
-    /// Side to which its values belong.
+    /// Side of its values.
     pub side: RankSide,
-    /// Range this member keeps; the other one gives it away.
+    /// Range that this member keeps and the other one sends.
     pub kept: Range<usize>,
-    /// Range the other member keeps.
+    /// Range that the other member keeps.
     pub given: Range<usize>,
 }
 
@@ -352,7 +352,7 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// `len` elements in chunks of `chunk_len`, which is at least 1.
+    /// Divides `len` elements into chunks of `chunk_len`, which is at least 1.
     #[inline]
     pub fn new(len: usize, chunk_len: usize) -> Chunks {
         Chunks { len, chunk_len }
@@ -364,13 +364,13 @@ impl Chunks {
         self.len
     }
 
-    /// Returns the number of chunks; an empty slice is one empty chunk, so that its receiver hears of it.
+    /// Returns the number of chunks; an empty slice is one empty chunk, so that its receiver gets a message.
     #[inline]
     pub fn count(&self) -> usize {
         self.len.div_ceil(self.chunk_len).max(1)
     }
 
-    /// The elements of chunk `index`, which is below the count.
+    /// Returns the elements of chunk `index`, which is below the count.
     #[inline]
     pub fn range(&self, index: usize) -> Range<usize> {
         index * self.chunk_len..self.len.min((index + 1) * self.chunk_len)

@@ -1,4 +1,4 @@
-//! The schedules, played by all members at once without a message, for all sizes up to [`SIZE_MAX`].
+//! The schedules, run by all members without a message, for all sizes up to [`SIZE_MAX`].
 
 use super::*;
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ fn put(side: RankSide, own: &str, other: &str) -> String {
     if side == RankSide::Before { bracket(other, own) } else { bracket(own, other) }
 }
 
-/// The bracketing that all reductions of `size` members have to use.
+/// Returns the bracketing that all reductions of `size` members must use.
 fn expected(size: usize) -> String {
     let width = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
     let pairs = size - width;
@@ -115,7 +115,7 @@ fn expected(size: usize) -> String {
     values.remove(0)
 }
 
-/// Plays the steps of all members against each other; returns the values that they end with.
+/// Runs the steps of all members against each other; returns their final values.
 fn play(size: usize, steps: impl Fn(usize) -> Vec<ReductionStep>) -> Vec<String> {
     let mut values: Vec<String> = (0..size).map(|rank| rank.to_string()).collect();
     let mut next = vec![0; size];
@@ -186,7 +186,7 @@ fn only_the_root_of_a_reduction_does_not_give() {
     }
 }
 
-/// Plays a reduction by halves of a vector of `len` elements; returns the vectors that the members end with.
+/// Runs a reduction by halves of a vector of `len` elements; returns the final vectors of the members.
 fn play_halves(size: usize, len: usize) -> Vec<Vec<String>> {
     let folding = ReductionTree::new(size, 0);
     let mut vectors: Vec<Vec<String>> = (0..size).map(|rank| vec![rank.to_string(); len]).collect();

@@ -1,33 +1,33 @@
-//! The heads of messages between two members: 24 bytes, as those of collectives.
+//! The headers of messages between two members: 24 bytes, as those of collectives.
 
 use isles_protocol::team::{ElementType, TeamId};
 use isles_runtime::wire::{DecodeError, Reader, Writer};
 use isles_transport::{HandlerId, LentSlice};
 
-/// The number of a message to a member, and its control, on the wire.
+/// Number of the message to a member, and its control.
 pub(crate) const POINT_TO_POINT: HandlerId = HandlerId(11);
 
 /// The kind of a message between two members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum MessageKind {
-    /// An eager message, which follows.
+    /// An eager message; its data follow.
     Eager,
-    /// The request to send the long message of this number; its [`LongMessage`] follows (RTS).
+    /// Requests to send the long message of this number; its [`LongMessage`] follows (RTS).
     RequestToSend,
-    /// The acknowledgement of this number of received messages.
+    /// Acknowledges this number of received messages.
     Acknowledged,
-    /// The demand for the long message of this number, as the transfer that follows (CTS).
+    /// Asks for the long message of this number; the number of the transfer follows (CTS).
     ClearToSend,
-    /// A chunk of the transfer of this number follows.
+    /// A chunk of the transfer of this number; its data follow.
     Chunk,
-    /// One chunk of the message of this number was taken; the transfer follows.
+    /// One chunk of the message of this number was received; the number of the transfer follows.
     Taken,
-    /// The transfer that follows, of the message of this number, is given up by its receiver.
+    /// The receiver gives up the transfer whose number follows, of the message of this number.
     Stop,
-    /// The message of this number is not sent any more.
+    /// The message of this number is withdrawn.
     Withdrawn,
-    /// The message of this number has been read where it lies.
+    /// The receiver has read the message of this number in the sender's memory.
     Read,
 }
 
@@ -45,33 +45,34 @@ impl MessageKind {
     ];
 }
 
-/// The head of a message.
+/// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MessageHeader {
     pub(super) team: TeamId,
     /// The program's tag, or one of Isles' own above [`TAG_BITS`].
     pub(super) tag: u64,
     pub(super) kind: MessageKind,
-    /// The type of a value, or of a slice; none of what is no message of the program.
+    /// The type of a value, or of a slice's elements; none for a control message.
     pub(super) element: ElementType,
-    /// See [`MessageKind`].
+    /// Depends on the kind: see [`MessageKind`].
     pub(super) number: u64,
 }
 
-/// Bits of the tags of a program.
+/// Number of bits in a tag of a program.
 pub(super) const TAG_BITS: u32 = u32::BITS;
 
 /// Bit at which the kind begins in its word.
 const KIND_SHIFT: u32 = 56;
 
-/// The bits of a number; numbers wrap.
+/// Number of bits in a number; numbers wrap.
 const NUMBER_BITS: u32 = 40;
 
-/// Bytes of the head.
+/// Length of the header in bytes.
 pub(super) const HEAD_BYTES: usize = 24;
 
 impl MessageHeader {
-    /// The head of what the sender and receiver of a long message say to each other, and of acknowledgements.
+    /// Returns the header of a control message between the sender and receiver of a long message, or of an
+    /// acknowledgement.
     pub(super) fn control(kind: MessageKind, number: u64) -> MessageHeader {
         MessageHeader { team: TeamId::WORLD, tag: 0, kind, element: ElementType::NONE, number }
     }
@@ -88,7 +89,7 @@ impl MessageHeader {
         writer.put_bytes(bytemuck::bytes_of(&self.words()));
     }
 
-    /// Returns the payload of `message` if that begins with this very head.
+    /// Returns the payload of `message` if it begins with exactly this header.
     #[inline]
     pub(super) fn open<'m>(&self, message: &'m [u8]) -> Option<&'m [u8]> {
         let (head, payload) = message.split_first_chunk::<HEAD_BYTES>()?;
@@ -117,12 +118,12 @@ impl MessageHeader {
 pub(super) struct LongMessage {
     /// Its length.
     pub(super) bytes: u64,
-    /// Slice its receiver may read, if its sender lends it.
+    /// The slice that its receiver may read, if its sender lends it.
     pub(super) loan: Option<LentSlice>,
 }
 
 impl LongMessage {
-    /// Bytes on the wire.
+    /// Length on the wire.
     pub(super) const BYTES: usize = 5 * size_of::<u64>();
 
     pub(super) fn encode(&self, writer: &mut Writer<'_>) {
@@ -142,7 +143,7 @@ impl LongMessage {
     }
 }
 
-/// Returns the largest number, all of whose bits are set.
+/// Returns the largest number: all bits set.
 pub(super) const fn number_mask() -> u64 {
     (1 << NUMBER_BITS) - 1
 }

@@ -1,8 +1,8 @@
 //! Messages between two members of a team: send and receive by rank and tag, as MPI has them.
 //!
 //! `docs/design/messages.md` has the protocol. This file holds what programs call; [`sending`] and [`receiving`] are a
-//! send and a receive under way, [`table`] the state of a place, [`header`] the bytes. Invariant: all messages of an
-//! exchange go on together, so that long ones in a ring do not wait for each other.
+//! send and a receive in progress, [`table`] the state of a place, [`header`] the bytes. Invariant: all messages of an
+//! exchange progress together, so that long ones in a ring do not wait for each other.
 
 pub(crate) mod header;
 mod receiving;
@@ -33,21 +33,21 @@ const NEIGHBOR_TAG: u64 = 1 << TAG_BITS;
 /// Messages between the members of a team that have one tag; see [`Team::tagged`].
 ///
 /// A message has a sender, a receiver and a tag. A receive names the sender, or takes from any; it gets the oldest
-/// message that it wants, so those of one sender with one tag are received in the order in which they were sent. Tasks
-/// of one place may send and receive at the same time.
+/// message that it wants, so those of one sender with one tag are received in the order of their sends. Tasks of one
+/// place may send and receive at the same time.
 ///
-/// A message of up to 4 KiB is sent without waiting until somebody wants it; but a send waits while 256 messages of its
-/// place, of any team and tag, lie unreceived at the other (128 at least can). A longer one waits until it has been
-/// received, and goes straight into the memory of [`Tagged::recv_slice`]. A receive that is given up, by `select!` or
-/// [`timeout`](isles_runtime::timeout), receives nothing: its message is the next one. A send that is given up has sent
-/// its message or not.
+/// A message of up to 4 KiB is sent without waiting for its receive; but a send waits while 256 messages of its place,
+/// of any team and tag, lie unreceived at the other (128 can always be sent). The send of a longer one waits until it
+/// is received, and the data go straight into the memory of [`Tagged::recv_slice`]. A receive that is given up, by
+/// `select!` or [`timeout`](isles_runtime::timeout), receives nothing: the next receive gets its message. A send that
+/// is given up may or may not have sent its message.
 ///
 /// # Errors
 /// Of every function here:
-/// - [`DeadPlace`](isles_runtime::ErrorKind::DeadPlace): the other place is dead, and nothing of it lies here. A
-///   receive from any ends so when a member is dead and nothing that it wants lies here.
-/// - [`Misused`](isles_runtime::ErrorKind::Misused): this place is no member; the other rank is none; the next message
-///   is of another type, or a slice of another length. In these two cases it stays and is the next one.
+/// - [`DeadPlace`](isles_runtime::ErrorKind::DeadPlace): the other place is dead, and no message of it is left here. A
+///   receive from any member ends with this error when a member is dead and no matching message is left here.
+/// - [`Misused`](isles_runtime::ErrorKind::Misused): this place is not a member; the other rank does not exist; the
+///   next message has another type, or is a slice of another length. In the last two cases the message stays next.
 /// - [`Undecodable`](isles_runtime::ErrorKind::Undecodable): a value refused to be written or read.
 #[derive(Clone, Copy, Debug)]
 pub struct Tagged<'t> {
@@ -56,7 +56,7 @@ pub struct Tagged<'t> {
 }
 
 impl Team {
-    /// Messages between members that have this tag. Those of the functions of the team itself have tag 0.
+    /// Returns the messages between members that have this tag. The functions of the team itself use tag 0.
     ///
     /// ```ignore
     /// let (work, results) = (team.tagged(1), team.tagged(2));
@@ -78,7 +78,7 @@ impl Team {
         self.tagged(0).send(to, value)
     }
 
-    /// Receives a value of member `from`; see [`Tagged`].
+    /// Receives a value from member `from`; see [`Tagged`].
     ///
     /// # Errors
     /// As [`Tagged`] says.
@@ -87,7 +87,7 @@ impl Team {
         self.tagged(0).recv(from)
     }
 
-    /// Receives a value of any member, and its rank; see [`Tagged`].
+    /// Receives a value from any member, and returns it with the sender's rank; see [`Tagged`].
     ///
     /// # Errors
     /// As [`Tagged`] says.
@@ -105,7 +105,7 @@ impl Team {
         self.tagged(0).send_slice(to, slice)
     }
 
-    /// Receives a slice of member `from` into `into`, which is as long; see [`Tagged`].
+    /// Receives a slice from member `from` into `into`, which has the same length; see [`Tagged`].
     ///
     /// # Errors
     /// As [`Tagged`] says.
@@ -118,7 +118,7 @@ impl Team {
         self.tagged(0).recv_slice(from, into)
     }
 
-    /// Sends `value` to member `to` and receives one of member `from`, both at once; see [`Tagged`].
+    /// Sends `value` to member `to` and receives a value from member `from`, concurrently; see [`Tagged`].
     ///
     /// # Errors
     /// As [`Tagged`] says.
@@ -132,12 +132,13 @@ impl Team {
         self.tagged(0).send_recv(to, value, from)
     }
 
-    /// Sends each of the `values` to the member that `neighbors` names at the same position, and receives one of each.
+    /// Sends each of the `values` to the member that `neighbors` names at the same position, and receives one from
+    /// each.
     ///
-    /// A collective between neighbours: who names another is named by it, as often. Two of the values are never
-    /// mistaken for each other if every member calls its exchanges with each neighbour in the same order. Whom a member
-    /// names is its own business: a line, a grid, a graph. As other collectives it ends with an error for all if a
-    /// member gives up.
+    /// A collective between neighbours: if one member names another, that one names it, and as often. Values are never
+    /// confused if every member calls its exchanges with each neighbour in the same order. Members choose their
+    /// neighbours freely: a line, a grid, a graph. As other collectives it ends with an error at all members if one
+    /// gives up.
     ///
     /// # Errors
     /// As [`Tagged`] says, and as [`Team`] says of collectives; the two slices differ in length.
@@ -174,10 +175,10 @@ impl Team {
     }
 
     /// As [`Team::neighbor_exchange`], with slices of plain elements: `sent[i]` goes to the member `neighbors[i]`,
-    /// whose slice comes into `received[i]`.
+    /// whose slice is received into `received[i]`.
     ///
     /// # Errors
-    /// As [`Tagged`] says; there are not as many slices as neighbours.
+    /// As [`Tagged`] says; there is not one slice for each neighbour.
     #[track_caller]
     pub fn neighbor_exchange_slices<T: Element>(
         &self,
@@ -195,13 +196,13 @@ impl Team {
         })
     }
 
-    /// Sends slices of plain elements to members and receives others into slices, all at once.
+    /// Sends slices of plain elements to members and receives slices from members, all concurrently.
     ///
-    /// As [`Team::neighbor_exchange_slices`], where a member may send to others than it receives of. What a member
-    /// sends to another is received there by the other's exchanges, in the same order.
+    /// As [`Team::neighbor_exchange_slices`], but a member may send to others than it receives from. The exchanges of a
+    /// member receive what others send to it, in the order of their sends.
     ///
     /// # Errors
-    /// As [`Tagged`] says, and as [`Team`] says of collectives: nobody waits for a member that has given up.
+    /// As [`Tagged`] says, and as [`Team`] says of collectives: no member waits for one that has given up.
     #[track_caller]
     pub fn exchange_slices<'a, T: Element>(
         &'a self,
@@ -240,20 +241,20 @@ impl Team {
     }
 }
 
-/// Bytes of a slice that goes in pieces, each of which needs no answer of its receiver; a longer one goes as one.
+/// Length up to which a slice is sent in eager pieces, in bytes; a longer one is sent whole.
 const IN_PIECES_MAX: usize = 16 * EAGER_BYTES_MAX;
 
-/// Returns the number of elements of a slice sent at a time in an exchange; its receiver knows its length and so this,
-/// too.
+/// Returns the number of elements that an exchange sends at a time; the receiver knows the length of the slice, and so
+/// this number.
 fn piece<T>(slice: &[T]) -> usize {
     let goes_in_pieces = (EAGER_BYTES_MAX + 1..=IN_PIECES_MAX).contains(&size_of_val(slice));
     let each = if goes_in_pieces { EAGER_BYTES_MAX / size_of::<T>() } else { slice.len() };
     each.max(1)
 }
 
-/// Groups the values by member, each group in the order given. The values of a group are sent one after the other: of
-/// messages to one member that begin together, the first may give way to others of its place, and then the second
-/// would overtake it.
+/// Groups the values by member, each group in the given order. The values of a group are sent one after the other: of
+/// two sends to one member that start together, the first may yield to other tasks of its place, and the second
+/// overtake it.
 fn by_member<V>(all: impl IntoIterator<Item = (usize, V)>) -> Vec<(usize, Vec<V>)> {
     let mut grouped: Vec<(usize, Vec<V>)> = Vec::new();
     let mut all: Vec<(usize, V)> = all.into_iter().collect();
@@ -288,7 +289,7 @@ impl<'t> Tagged<'t> {
         self.send_from(to, value, Location::caller())
     }
 
-    /// Receives a value of member `from`.
+    /// Receives a value from member `from`.
     ///
     /// # Errors
     /// As [`Tagged`] says.
@@ -297,7 +298,7 @@ impl<'t> Tagged<'t> {
         self.recv_to(from, Location::caller())
     }
 
-    /// Receives a value of any member, and its rank.
+    /// Receives a value from any member, and returns it with the sender's rank.
     ///
     /// # Errors
     /// As [`Tagged`] says.
@@ -323,10 +324,10 @@ impl<'t> Tagged<'t> {
         self.send_slice_from(to, slice, Location::caller())
     }
 
-    /// Receives a slice of member `from` into `into`, which is as long.
+    /// Receives a slice from member `from` into `into`, which has the same length.
     ///
     /// # Errors
-    /// As [`Tagged`] says. After an error, `into` may hold a chunk of what was sent.
+    /// As [`Tagged`] says. After an error, `into` may hold a part of what was sent.
     #[track_caller]
     pub fn recv_slice<'a, T: Element>(
         self,
@@ -339,7 +340,7 @@ impl<'t> Tagged<'t> {
         self.recv_slice_to(from, into, Location::caller())
     }
 
-    /// Receives a slice of any member into `into`, which is as long; gives its rank.
+    /// Receives a slice from any member into `into`, which has the same length; returns the sender's rank.
     ///
     /// # Errors
     /// As [`Tagged::recv_slice`] says.
@@ -358,7 +359,7 @@ impl<'t> Tagged<'t> {
         })
     }
 
-    /// Sends `value` to member `to` and receives one of member `from`, both at once.
+    /// Sends `value` to member `to` and receives a value from member `from`, concurrently.
     ///
     /// # Errors
     /// As [`Tagged`] says.
@@ -433,7 +434,7 @@ impl<'t> Tagged<'t> {
         Ok(ReceiveRequest { state: &self.team.state, tag: self.tag, source, caller })
     }
 
-    /// The member of this rank, as a member sees it.
+    /// Returns the member with this rank; fails if this place is no member or the rank does not exist.
     #[inline]
     fn member(&self, rank: usize) -> Result<PlaceId> {
         self.team.state.check_membership()?;

@@ -1,4 +1,5 @@
-//! A receive under way: in the transport's queue if its message comes soon, else by matching, chunk by chunk if long.
+//! A receive in progress: in the transport's queue if its message comes soon, otherwise by matching; chunk by chunk if
+//! long.
 //!
 //! Invariant: a matched message that is not received is put back at its old place in the order.
 
@@ -29,13 +30,13 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-/// The number of looks of a receive before its first pause: a pause takes as long as a message.
+/// Number of polls of a receive before its first pause: a pause takes as long as a message.
 const POLLS_BEFORE_PAUSE: u32 = 16;
 
-/// Bytes of a long message that are read at one time: some 200 us, after which the place looks at what else there is.
+/// Length of a long message that is read at a time: some 200 us, after which the place looks at its other work.
 const READ_BYTES: usize = 2 << 20;
 
-/// A receive of a task: team, tag and sender that it wants, and the line of the program.
+/// A receive of a task: the team, tag and sender that it wants, and the line of the program.
 #[derive(Clone, Copy)]
 pub(super) struct ReceiveRequest<'t> {
     pub(super) state: &'t TeamState,
@@ -73,7 +74,7 @@ impl<'t> ReceiveRequest<'t> {
         }
     }
 
-    /// Receives a slice into `into`; gives its sender to `end`.
+    /// Receives a slice into `into`; passes its sender to `end`.
     #[inline]
     pub(super) fn slice<'a, T, V>(
         self,
@@ -94,7 +95,7 @@ impl<'t> ReceiveRequest<'t> {
         }
     }
 
-    /// Receives an eager slice that is here, or comes at once; returns its sender.
+    /// Receives an eager slice that has arrived or arrives at once; returns its sender.
     fn try_slice(&self, element: ElementType, into: &mut [u8]) -> Option<PlaceId> {
         let mut take =
             |bytes: &[u8]| (bytes.len() == into.len()).then(|| into.copy_from_slice(bytes)).is_some();
@@ -104,7 +105,7 @@ impl<'t> ReceiveRequest<'t> {
             if looked.is_some() {
                 return looked;
             }
-            // Messages that arrived meanwhile may have been taken in.
+            // Polling may have stored messages that arrived meanwhile.
             found = self.unexpected(|other, bytes| other == element && take(bytes));
         }
         let Unexpected::Received(source) = found else { return None };
@@ -112,8 +113,7 @@ impl<'t> ReceiveRequest<'t> {
         Some(source)
     }
 
-    /// Receives an eager message that came before it was wanted, if there is one for which `takes` holds; that runs no
-    /// code of the program.
+    /// Receives an unexpected eager message, if there is one for which `takes` holds; runs no code of the program.
     #[inline]
     fn unexpected(&self, takes: impl FnOnce(ElementType, &[u8]) -> bool) -> Unexpected {
         Local::with(|local| table::receive_unexpected(local, self.wanted(), takes))
@@ -130,9 +130,9 @@ impl<'t> ReceiveRequest<'t> {
         }
     }
 
-    /// Looks for an eager message in the transport's queue for a while, if the receive names its sender; `read` gets
-    /// its bytes there. Returns the sender if `read` has taken them. To be called when the next message to arrive is
-    /// for this receive.
+    /// Polls a while for an eager message in the transport's queue, if the receive names its sender; passes its bytes
+    /// there to `read`. Returns the sender if `read` has taken them. Call it only if the next message to arrive is for
+    /// this receive.
     #[inline]
     fn spin_read(&self, element: ElementType, mut read: impl FnMut(&[u8]) -> Option<()>) -> Option<PlaceId> {
         let source = self.source?;
@@ -159,7 +159,8 @@ impl<'t> ReceiveRequest<'t> {
                 if is_due && local.poll_messages(Inbound::All) > 0 {
                     return None;
                 }
-                // A message that comes at once does not wait for a pause; later a pause leaves the line to the sender.
+                // A message that comes at once is not delayed by a pause; later a pause leaves the cache line to the
+                // sender.
                 if look > POLLS_BEFORE_PAUSE {
                     std::hint::spin_loop();
                 }
@@ -174,7 +175,7 @@ impl<'t> ReceiveRequest<'t> {
     }
 }
 
-/// The wait for a message.
+/// The wait for a matching message.
 struct MatchFuture<'r, 't> {
     request: &'r ReceiveRequest<'t>,
     waiting: Option<ReceiveId>,
@@ -223,7 +224,7 @@ impl Drop for MatchFuture<'_, '_> {
 }
 
 impl ReceiveRequest<'_> {
-    /// Returns the dead place because of which no message will come, if there is one.
+    /// Returns the dead place because of which no message will come, if any.
     fn dead(&self, local: &Local) -> Option<PlaceId> {
         match self.source {
             Some(source) => Some(source).filter(|source| local.is_dead(*source)),
@@ -235,11 +236,11 @@ impl ReceiveRequest<'_> {
     }
 }
 
-/// A matched message; put back when it is dropped before it is received.
+/// A matched message; it is put back if dropped before it is received.
 struct MatchedMessage {
-    /// `None` at the end only.
+    /// `None` only at the end.
     matched: Option<Matched<Message>>,
-    /// Transfer at which a withdrawal finds a long message whose task gave way while it read; its sender was not asked
+    /// The transfer where a withdrawal finds a long message whose task yielded while it read; its sender was not asked
     /// for it.
     unrequested: Option<u64>,
 }
@@ -283,7 +284,7 @@ impl MatchedMessage {
                         (MessageKind::Read, 0)
                     }
                 };
-                // A dead sender need not know.
+                // A dead sender needs no answer.
                 let _ = send_control(local, source, kind, send, number);
             }
             self.end_unrequested(local);
@@ -292,7 +293,7 @@ impl MatchedMessage {
         });
     }
 
-    /// Returns its sender and value; `None` if it was withdrawn meanwhile.
+    /// Returns the sender and the value; `None` if the message was withdrawn meanwhile.
     async fn value<T: DeserializeOwned>(mut self) -> Result<Option<(PlaceId, T)>> {
         let source = self.source();
         let value = match &self.matched().message {
@@ -310,7 +311,7 @@ impl MatchedMessage {
         Ok(Some((source, value?)))
     }
 
-    /// Receives it into `into`; returns its sender, or `None` if it was withdrawn meanwhile.
+    /// Receives the message into `into`; returns its sender, or `None` if it was withdrawn meanwhile.
     async fn slice(mut self, into: &mut [u8]) -> Result<Option<PlaceId>> {
         let source = self.source();
         let (len, is_eager) = match &self.matched().message {
@@ -335,7 +336,7 @@ impl MatchedMessage {
                 };
                 left = take_chunk(left, chunk, source)?;
                 if !left.is_empty() {
-                    // A dead sender need not know.
+                    // A dead sender needs no answer.
                     let _ =
                         Local::with(|local| send_control(local, source, MessageKind::Taken, send, number));
                 }
@@ -345,8 +346,8 @@ impl MatchedMessage {
         Ok(Some(source))
     }
 
-    /// Reads a long message into `into` where its sender has lent it; returns whether it has. If not, chunks are to be
-    /// asked for.
+    /// Reads a long message that its sender has lent into `into`; returns whether it did. Otherwise, ask for its
+    /// chunks.
     async fn read_in_place(&mut self, into: &mut [u8]) -> bool {
         let Message::RequestToSend {
             send, long: LongMessage { loan: Some(loan), .. }, transfer: None, ..
@@ -379,8 +380,8 @@ impl MatchedMessage {
         true
     }
 
-    /// Returns the sender's number of a long message and that of its transfer, which begins now or was left by another
-    /// receive.
+    /// Returns the sender's number of a long message and the number of its transfer, which begins now or which another
+    /// receive has left.
     fn transfer(&mut self, is_value: bool) -> Result<(u64, u64)> {
         let source = self.source();
         let message = self.matched.as_mut().map(|matched| &mut matched.message);
@@ -401,7 +402,7 @@ impl MatchedMessage {
         })
     }
 
-    /// Ends the transfer that its sender was not asked for; returns why the message is gone, if it is.
+    /// Ends the transfer for which the sender was not asked; returns why the message is gone, if it is.
     fn end_unrequested(&mut self, local: &Local) -> Option<TransferError> {
         let number = self.unrequested.take()?;
         MessageTable::of(local).borrow_mut().end_transfer(number)
@@ -437,18 +438,19 @@ impl Drop for MatchedMessage {
             if is_gone {
                 return acknowledge(local, source);
             }
-            // Before anything is sent: while that waits for room, a withdrawal may come, and has to find the message.
+            // Before anything is sent: a send that waits for room may deliver a withdrawal, which must find the
+            // message.
             let waker = MessageTable::of(local).borrow_mut().put_back(matched);
             waker.into_iter().for_each(Waker::wake);
             if let Some((send, number)) = stop {
-                // A dead sender need not know.
+                // A dead sender needs no answer.
                 let _ = send_control(local, source, MessageKind::Stop, send, number);
             }
         });
     }
 }
 
-/// Begins to receive long message `send` of `source`; returns the number of the transfer, at which a withdrawal finds
+/// Begins to receive the long message `send` of `source`; returns the number of the transfer, where a withdrawal finds
 /// the message.
 fn begin_transfer(source: PlaceId, send: u64, is_value: bool) -> u64 {
     Local::with(|local| MessageTable::of(local).borrow_mut().begin_transfer(source, send, is_value))
@@ -462,7 +464,7 @@ async fn chunk(number: u64) -> std::result::Result<Payload, TransferError> {
     poll_fn(poll).await
 }
 
-/// Tells the sender of message `send` something about transfer `number`.
+/// Sends a control message about transfer `number` to the sender of message `send`.
 fn send_control(
     local: &Local,
     source: PlaceId,

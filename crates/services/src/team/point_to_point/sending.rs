@@ -1,6 +1,6 @@
-//! A send under way: when it has credit, and, if the message is long, chunk by chunk.
+//! A send in progress: it waits for credit, and a long message goes chunk by chunk.
 //!
-//! Invariants: credit that is not used goes back; a long message whose send is dropped is withdrawn.
+//! Invariants: unused credit goes back; a long message is withdrawn if its send is dropped.
 
 use super::super::algorithms::{CHUNK_BYTES, CHUNKS_IN_FLIGHT};
 use super::super::header::{element_of, element_of_sent, message_bytes, put_chunk};
@@ -26,21 +26,21 @@ use std::future::poll_fn;
 use std::panic::Location;
 use std::task::{Context, Poll, Waker};
 
-/// The length in bytes of the longest eager message, which does not wait for its receive: that of Open MPI on one host.
+/// Length of the longest eager message, which does not wait for its receive, in bytes: that of Open MPI on one host.
 pub(super) const EAGER_BYTES_MAX: usize = 4 << 10;
 
-/// The same of a message to another host, where to ask first costs more than to copy: half of what Open MPI sends so
+/// The same for a message to another host, where a request costs more than a copy: half of what Open MPI sends eagerly
 /// over TCP.
 const REMOTE_EAGER_BYTES_MAX: usize = 32 << 10;
 
-/// The length in bytes of a chunk of a long slice to another host, so that one is copied while others are under way.
+/// Length of a chunk of a long slice to another host, in bytes, so that copies overlap with transfers.
 const REMOTE_CHUNK_BYTES: usize = 128 << 10;
 
-/// The length in bytes of the longest slice that goes to another host as one chunk: a library asks its peer before
+/// Length of the longest slice that goes to another host as one chunk, in bytes: an MPI library has a handshake for
 /// each.
 const REMOTE_WHOLE_BYTES_MAX: usize = 512 << 10;
 
-/// The length in bytes of the longest value that is serialised once: its bytes are then copied into the message.
+/// Length of the longest value that is serialised only once, in bytes: its bytes are then copied into the message.
 const SMALL_BYTES: usize = 64;
 
 /// Returns an encoder that writes `bytes` as they are.
@@ -74,7 +74,7 @@ impl Destination {
         MessageHeader { team: self.team, tag: self.tag, kind, element, number }
     }
 
-    /// Sends `value`; returns when it is on its way, or, if it is long, received.
+    /// Sends `value`; returns once it has left, or, if it is long, once it is received.
     pub(super) async fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         poll_fn(coop::poll_proceed).await;
         let encode = |writer: &mut Writer<'_>| writer.put_value(value);
@@ -98,7 +98,7 @@ impl Destination {
         }
     }
 
-    /// Sends `slice`; it is on its way when the attempt is over, or, if it is long, received.
+    /// Sends `slice`; the attempt ends once the slice has left, or, if it is long, once it is received.
     #[inline]
     pub(super) fn send_slice<T: NoUninit>(self, slice: &[T]) -> Result<Attempt<'_, ()>> {
         let (element, all): (_, &[u8]) = (element_of::<[T]>(), bytemuck::cast_slice(slice));
@@ -126,7 +126,7 @@ impl Destination {
         })
     }
 
-    /// Sends a slice of these bytes; returns when it is on its way, or, if it is long, received.
+    /// Sends a slice of these bytes; returns once it has left, or, if it is long, once it is received.
     async fn send_bytes(&self, element: ElementType, all: &[u8]) -> Result<()> {
         let bytes = all.len();
         if self.is_eager(bytes) {
@@ -144,7 +144,7 @@ impl Destination {
         }
     }
 
-    /// Returns whether a message of `bytes` bytes is eager; one of a place to itself always is.
+    /// Returns `true` if a message of `bytes` bytes is eager, as every message of a place to itself is.
     fn is_eager(&self, bytes: usize) -> bool {
         bytes <= EAGER_BYTES_MAX
             || Local::with(Local::here) == self.to
@@ -246,14 +246,14 @@ impl Destination {
     }
 }
 
-/// State of an eager message: on its way, or waiting here for room and keeping its task back.
+/// State of an eager message: sent, or waiting here for room, which holds its task back.
 #[derive(Clone, Copy)]
 enum EagerSendState {
     Gone,
     Waits,
 }
 
-/// The wait of a send for credit; `ticket` names it in the table once it has begun.
+/// The wait of a send for credit; `ticket` is its number in the table once it has begun.
 struct CreditWait {
     to: PlaceId,
     ticket: Option<u64>,
@@ -267,7 +267,7 @@ impl Drop for CreditWait {
     }
 }
 
-/// The credit for one message; goes back when it is dropped unused.
+/// Credit for one message; goes back if dropped unused.
 struct SendCredit {
     to: PlaceId,
 }
@@ -285,11 +285,11 @@ impl Drop for SendCredit {
     }
 }
 
-/// A slice that its receiver may read where it lies, until this is dropped.
+/// A slice that its receiver may read in place until this is dropped.
 struct LoanGuard(Option<LentSlice>);
 
 impl LoanGuard {
-    /// Lends `slice`, if it can be, and its receiver is not on another host.
+    /// Lends `slice`, if that is possible and its receiver is on this host.
     fn of(slice: &[u8], is_remote: bool) -> LoanGuard {
         let lend = |local: &Local| local.endpoint().lending().and_then(|lending| lending.lend(slice));
         LoanGuard(if is_remote { None } else { Local::with(lend) })
@@ -303,7 +303,7 @@ impl Drop for LoanGuard {
     }
 }
 
-/// A long message whose receiver has the request to send; withdraws it when it is dropped.
+/// A long message whose receiver has the request to send; dropping it withdraws the message.
 struct LongSendGuard {
     number: u64,
     to: PlaceId,
@@ -311,8 +311,8 @@ struct LongSendGuard {
 }
 
 impl LongSendGuard {
-    /// Returns the number of the transfer that its receiver asks for; none if it has read the message where it lies.
-    /// Waits until then.
+    /// Waits until the receiver answers; returns the number of the transfer that it asks for, or `None` if it has read
+    /// the message in place.
     async fn clear_to_send(&self) -> Result<Option<u64>> {
         let poll = |context: &mut Context<'_>| {
             Local::with(|local| {
@@ -322,7 +322,8 @@ impl LongSendGuard {
         poll_fn(poll).await.map_err(Error::dead)
     }
 
-    /// Waits until the receiver has taken `chunks` chunks of `transfer`; returns false if it has given the transfer up.
+    /// Waits until the receiver has taken `chunks` chunks of `transfer`; returns `false` if it has given up the
+    /// transfer.
     async fn is_taken(&self, transfer: u64, chunks: usize) -> Result<bool> {
         let poll = |context: &mut Context<'_>| {
             Local::with(|local| {
@@ -354,7 +355,7 @@ impl LongSendGuard {
         sent.map(drop).map_err(Error::from)
     }
 
-    /// Sends all chunks of a slice; returns false if the receiver has given the transfer up.
+    /// Sends all chunks of a slice; returns `false` if the receiver has given up the transfer.
     async fn chunks(&self, transfer: u64, all: &[u8], chunks: Chunks) -> Result<bool> {
         for index in 0..chunks.count() {
             if index >= CHUNKS_IN_FLIGHT && !self.is_taken(transfer, index + 1 - CHUNKS_IN_FLIGHT).await? {
@@ -375,7 +376,7 @@ impl Drop for LongSendGuard {
         Local::try_with(|local| {
             let ended = MessageTable::of(local).borrow_mut().end_send(self.number);
             if let Some(to) = ended {
-                // A dead place need not know.
+                // A dead place needs no notice.
                 let head = MessageHeader::control(MessageKind::Withdrawn, self.number);
                 let _ = table::send_control(local, to, head, None);
             }

@@ -1,8 +1,8 @@
-//! The state of a place for messages between members: unexpected messages, waiting tasks, transfers under way.
+//! The state of a place for messages between members: unexpected messages, waiting tasks, transfers in progress.
 //!
 //! `docs/design/messages.md` has the protocol, `isles_protocol::matching` the matching and the credit. Tasks that send
-//! and receive are in `sending` and `receiving`; they come here for the state that outlives a poll.
-//! Invariant: nothing is sent, woken or dropped that belongs to the program while the table is borrowed.
+//! and receive are in `sending` and `receiving`; the state that outlives a poll is here. Invariant: while the table is
+//! borrowed, nothing is sent, woken, or dropped that belongs to the program.
 
 use super::super::payload::Payload;
 use super::header::{HEAD_BYTES, LongMessage, MessageHeader, MessageKind};
@@ -26,18 +26,18 @@ use std::panic::Location;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// A message as its receiver has it before a receive takes it.
+/// A message at its receiver, before a receive takes it.
 pub(super) enum Message {
-    /// The whole message, of this type.
+    /// The whole message, and its type.
     Eager(ElementType, Payload),
     /// The request to send a long message.
     RequestToSend {
         element: ElementType,
         /// Its number at the sender.
         send: u64,
-        /// Its length, and where it can be read.
+        /// Its length, and the loan if it can be read in place.
         long: LongMessage,
-        /// Transfer in which it comes, once a receive has begun one.
+        /// The transfer that brings it, once a receive has begun one.
         transfer: Option<u64>,
     },
 }
@@ -60,18 +60,18 @@ pub(super) struct Receive {
 /// The outcome of a posted receive.
 pub(super) enum ReceiveOutcome {
     Matched(Matched<Message>),
-    /// No message will come, because this place is dead.
+    /// No message will come: this place is dead.
     Dead(PlaceId),
 }
 
-/// A long message that is sent from here.
+/// A long message that this place sends.
 pub(super) struct LongSend {
     to: PlaceId,
     bytes: u64,
     caller: &'static Location<'static>,
-    /// The transfer that its receiver has asked for.
+    /// The transfer that the receiver has asked for.
     transfer: Option<u64>,
-    /// The number of its chunks that the receiver has taken.
+    /// Number of its chunks that the receiver has taken.
     taken: usize,
     /// True if the receiver has read it in the sender's memory.
     is_read: bool,
@@ -79,19 +79,19 @@ pub(super) struct LongSend {
     waker: Option<Waker>,
 }
 
-/// A long message that is received here.
+/// A long message that this place receives.
 pub(super) struct Transfer {
     source: PlaceId,
     /// The sender's number.
     send: u64,
-    /// True if it is of a value, which comes in one chunk.
+    /// True for a value, which comes in one chunk.
     is_value: bool,
     chunks: VecDeque<Payload>,
     ended: Option<TransferError>,
     waker: Option<Waker>,
 }
 
-/// The reason why a transfer ends before its last chunk.
+/// Reason why a transfer ends before its last chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TransferError {
     Withdrawn,
@@ -111,18 +111,18 @@ struct Peer {
 #[derive(Default)]
 pub(crate) struct MessageTable {
     matching: Matching<Message>,
-    /// A tree of its own, because each receive of a value goes through it: it takes less time so.
+    /// Faster than an [`OrderedMap`] here: each receive of a value goes through it.
     receives: BTreeMap<ReceiveId, Receive>,
     sends: OrderedMap<u64, LongSend>,
     transfers: OrderedMap<u64, Transfer>,
     peers: HashMap<PlaceId, Peer, NumberHasherBuilder>,
     next_number: u64,
-    /// The number of messages that came before a receive wanted them.
+    /// Number of messages that came before their receive.
     unexpected: u64,
 }
 
 impl MessageTable {
-    /// Returns the number of messages that came before a receive wanted them, since the place began.
+    /// Returns the number of messages that came before their receive since the place started.
     pub(crate) fn unexpected(&self) -> u64 {
         self.unexpected
     }
@@ -132,14 +132,14 @@ impl MessageTable {
         self.next_number
     }
 
-    /// Matches an arriving message; returns the waker of the receive that has it now.
+    /// Matches an arriving message; returns the waker of the receive that now has it.
     fn arrive(&mut self, envelope: Envelope, message: Message) -> Option<Waker> {
         let matched = self.matching.arrive(envelope, message);
         self.unexpected += u64::from(matched.is_none());
         self.complete(matched)
     }
 
-    /// Puts a matched message back, which was not received; returns the waker of another receive that has it now.
+    /// Puts back a matched message that was not received; returns the waker of another receive that now has it.
     #[must_use]
     pub(super) fn put_back(&mut self, matched: Matched<Message>) -> Option<Waker> {
         let matched = self.matching.put_back(matched);
@@ -153,12 +153,12 @@ impl MessageTable {
         Some(receive.waker.clone())
     }
 
-    /// Takes the oldest unexpected message that is wanted, if there is one.
+    /// Takes the oldest wanted message among the unexpected ones, if any.
     pub(super) fn take(&mut self, wanted: ReceivePattern) -> Option<Matched<Message>> {
         self.matching.take(wanted)
     }
 
-    /// Takes the oldest unexpected message that is wanted if it is an eager one for which `takes` holds.
+    /// Takes the oldest wanted message among the unexpected ones, if it is eager and `takes` holds for it.
     #[inline]
     fn take_eager(
         &mut self,
@@ -183,7 +183,7 @@ impl MessageTable {
         id
     }
 
-    /// Returns the outcome of a posted receive, which is forgotten then.
+    /// Returns the outcome of a posted receive, which is then removed.
     pub(super) fn poll_receive(&mut self, id: ReceiveId, waker: &Waker) -> Poll<ReceiveOutcome> {
         let receive = self.receives.get_mut(&id).expect("a receive is there until it is over");
         let Some(outcome) = receive.outcome.take() else {
@@ -194,7 +194,7 @@ impl MessageTable {
         Poll::Ready(outcome)
     }
 
-    /// Cancels a posted receive; a message that it has is put back.
+    /// Cancels a posted receive; puts its message back if it has one.
     #[must_use]
     pub(super) fn give_up(&mut self, id: ReceiveId) -> Option<Waker> {
         self.matching.cancel(id);
@@ -204,7 +204,7 @@ impl MessageTable {
         }
     }
 
-    /// Takes credit for one message to `to`; without any, notes that `ticket` waits for it, and returns false.
+    /// Takes credit for one message to `to`; if there is none, makes `ticket` wait for it and returns `false`.
     pub(super) fn take_credit(
         &mut self,
         to: PlaceId,
@@ -222,7 +222,7 @@ impl MessageTable {
         false
     }
 
-    /// Takes credit for one message to `to`, if there is some.
+    /// Takes credit for one message to `to`, if there is any.
     #[inline]
     pub(super) fn take_credit_at_once(&mut self, to: PlaceId) -> bool {
         self.peers.entry(to).or_default().credit.take(UNACKNOWLEDGED_MAX)
@@ -235,7 +235,7 @@ impl MessageTable {
         }
     }
 
-    /// Gives credit back that was not used; returns the wakers of the sends that wait for some.
+    /// Gives back unused credit; returns the wakers of the sends that wait for some.
     #[must_use]
     pub(super) fn give_back_credit(&mut self, to: PlaceId) -> Vec<Waker> {
         let peer = self.peers.entry(to).or_default();
@@ -265,8 +265,8 @@ impl MessageTable {
         self.sends.remove(number).filter(|send| !send.is_dead).map(|send| send.to)
     }
 
-    /// Returns the transfer that the receiver of message `number` asks for; none if it has read the message where it
-    /// lies.
+    /// Returns the transfer that the receiver of message `number` asks for, or `None` if it has read the message in
+    /// place.
     ///
     /// # Errors
     /// It is dead.
@@ -278,7 +278,8 @@ impl MessageTable {
         self.poll_send(number, waker, |send| if send.is_read { Some(None) } else { send.transfer.map(Some) })
     }
 
-    /// Returns true when the receiver has taken `chunks` chunks of `transfer`, false if it has given the transfer up.
+    /// Returns `true` once the receiver has taken `chunks` chunks of `transfer`, `false` if it has given up the
+    /// transfer.
     ///
     /// # Errors
     /// It is dead.
@@ -314,7 +315,7 @@ impl MessageTable {
         }
     }
 
-    /// Begins to receive long message `send` of `source`; returns the number of the transfer.
+    /// Begins to receive the long message `send` of `source`; returns the number of the transfer.
     pub(super) fn begin_transfer(&mut self, source: PlaceId, send: u64, is_value: bool) -> u64 {
         let number = self.new_number();
         let transfer = Transfer { source, send, is_value, chunks: VecDeque::new(), ended: None, waker: None };
@@ -338,8 +339,8 @@ impl MessageTable {
         Poll::Pending
     }
 
-    /// Leaves a transfer to the next receive of its message, if it is of a value that may still come or is here.
-    /// Returns whether it does. A value is sent once: it may take handles along, which a second one would count again.
+    /// Leaves a transfer to the next receive of its message, if it brings a value that is here or may still come;
+    /// returns whether it does. A value is sent only once: it may carry handles, which a second send would count again.
     pub(super) fn leave_transfer(&mut self, number: u64) -> bool {
         let Some(transfer) = self.transfers.get_mut(number) else { return false };
         let is_left = transfer.is_value && (transfer.ended.is_none() || !transfer.chunks.is_empty());
@@ -350,9 +351,9 @@ impl MessageTable {
         is_left
     }
 
-    /// Ends a transfer; returns why its sender had ended it, if it had.
+    /// Ends a transfer; returns why its sender ended it, if it did.
     pub(super) fn end_transfer(&mut self, number: u64) -> Option<TransferError> {
-        // Its chunks are bytes, whose drop runs no code of the program.
+        // Its chunks are bytes, so dropping them runs no code of the program.
         self.transfers.remove(number).and_then(|transfer| transfer.ended)
     }
 }
@@ -448,7 +449,7 @@ impl Service for RefCell<MessageTable> {
     }
 }
 
-/// Counts a received message of `source`, and acknowledges many of them together.
+/// Counts a received message of `source`; acknowledges many together.
 pub(super) fn acknowledge(local: &Local, source: PlaceId) {
     let due =
         MessageTable::of(local).borrow_mut().peers.entry(source).or_default().acknowledgement.received();
@@ -464,7 +465,7 @@ fn send_acknowledgement(local: &Local, source: PlaceId, count: u32) {
         wakers.into_iter().flatten().for_each(Waker::wake);
         return;
     }
-    // A dead place need not know.
+    // A dead place needs no acknowledgement.
     let _ = send_control(
         local,
         source,
@@ -480,7 +481,7 @@ fn acknowledged(local: &Local, source: PlaceId, count: u64) -> Result<Vec<Waker>
     Ok(peer.wake_all())
 }
 
-/// Sends `head`, followed by the number `rest`, if there is one.
+/// Sends `head`, followed by the number `rest` if there is one.
 pub(super) fn send_control(
     local: &Local,
     to: PlaceId,
@@ -523,13 +524,13 @@ pub(super) fn received_in_queue(local: &Local, source: PlaceId) {
 pub(super) enum Unexpected {
     /// The message of this place, which `takes` has taken.
     Received(PlaceId),
-    /// One that has to be received otherwise, or another receive is the next one.
+    /// A message that must be received in another way, or that is for another receive.
     Other,
-    /// No message: the next one to arrive is for this receive.
+    /// No message; the next one to arrive is for this receive.
     Nothing,
 }
 
-/// Receives an eager message that came before it was wanted, if there is one for which `takes` holds.
+/// Receives an unexpected eager message, if there is one for which `takes` holds.
 #[inline]
 pub(super) fn receive_unexpected(
     local: &Local,
@@ -548,10 +549,10 @@ pub(super) fn receive_unexpected(
     }
 }
 
-/// The refusal of a message that is one more than may lie here, or acknowledges one that was not sent.
+/// Refusal of a message beyond the credit, or of an acknowledgement of one that was not sent.
 const CREDIT_VIOLATION: &str = "it breaks the credit of messages";
 
-/// Receives what another place sends.
+/// Receives a message of another place.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let head = MessageHeader::decode(reader)?;
     let wakers = match head.kind {
@@ -601,7 +602,7 @@ fn receive_message(
         return Ok(());
     }
     if let Message::Eager(_, payload) = &mut message {
-        // Its task may not run for long.
+        // Copied, because its task may not run for long.
         payload.copy();
     }
     let waker = table.arrive(envelope, message);
@@ -610,7 +611,7 @@ fn receive_message(
     Ok(())
 }
 
-/// Returns whether `team` was made here and no handle to it is left, so that nobody will receive its messages.
+/// Returns `true` if `team` was made here and no handle to it is left, so that nothing will receive its messages.
 fn is_over(local: &Local, team: TeamId) -> bool {
     team != TeamId::WORLD && team.maker() == local.here() && !Teams::of(local).table.borrow().is_known(team)
 }
@@ -625,10 +626,10 @@ fn receive_chunk(
     reader.rest();
     let mut table = MessageTable::of(local).borrow_mut();
     let transfer = table.transfers.get_mut(number).filter(|transfer| transfer.source == source);
-    // Chunks of a transfer that was given up here may still come.
+    // Chunks of a transfer that was given up here may still arrive.
     Ok(transfer.map_or_else(Vec::new, |transfer| {
         if transfer.waker.is_none() {
-            // No task is about to read it.
+            // Copied, because no task is about to read it.
             payload.copy();
         }
         transfer.chunks.push_back(payload);
@@ -636,10 +637,10 @@ fn receive_chunk(
     }))
 }
 
-/// Takes in an answer of the receiver of a long message; returns the wakers of its send.
+/// Receives an answer of the receiver of a long message; returns the wakers of its send.
 fn receive_answer(local: &Local, source: PlaceId, head: MessageHeader, transfer: u64) -> Vec<Waker> {
     let mut table = MessageTable::of(local).borrow_mut();
-    // A message that was withdrawn is not known any more.
+    // A withdrawn message is no longer known.
     let Some(send) = table.sends.get_mut(head.number).filter(|send| send.to == source) else {
         return Vec::new();
     };
@@ -653,7 +654,7 @@ fn receive_answer(local: &Local, source: PlaceId, head: MessageHeader, transfer:
     send.waker.take().into_iter().collect()
 }
 
-/// Forgets long message `number` of `source`, which has withdrawn it.
+/// Removes the long message `number` of `source`, which has withdrawn it.
 fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused> {
     let is_it = |envelope: &Envelope, message: &Message| {
         envelope.source == source && matches!(message, Message::RequestToSend { send, .. } if *send == number)
@@ -692,7 +693,7 @@ fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused>
     Ok(())
 }
 
-/// Forgets the messages of a team that no handle here leads to any more.
+/// Removes the messages of a team to which no handle is left here.
 pub(in crate::team) fn forget_team(local: &Local, team: TeamId) {
     let gone =
         MessageTable::of(local).borrow_mut().matching.remove(|envelope, _| envelope.team == team.bits());

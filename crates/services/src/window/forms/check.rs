@@ -1,16 +1,16 @@
-//! Checks of accesses to a window: what is asked of the owner before each access, and how a conflict is reported.
+//! Checks of accesses to a window: the question to the owner before each access, and the report of a conflict.
 
 use crate::window::state::WindowState;
 use isles_protocol::PlaceId;
 use isles_protocol::window::{AccessKind, Conflict, EpochTag, WindowAccess};
 use serde::{Deserialize, Serialize};
 
-/// Values of [`AccessRecord::kind`], as they travel.
+/// Values of [`AccessRecord::kind`], on the wire.
 pub(in crate::window) const GET: u8 = 0;
 pub(in crate::window) const PUT: u8 = 1;
 pub(in crate::window) const UPDATE: u8 = 2;
 
-/// An access, as its owner is told of it.
+/// An access, as its origin reports it to the owner of the part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::window) struct AccessRecord {
     /// [`GET`], [`PUT`] or [`UPDATE`].
@@ -19,7 +19,7 @@ pub(in crate::window) struct AccessRecord {
     pub(in crate::window) epoch: u8,
     /// Number of fences before the access.
     pub(in crate::window) fences: u64,
-    /// The first element, how many a piece has, from one to the next, and how many pieces there are.
+    /// First element, elements in a piece, distance from one piece to the next, and number of pieces.
     pub(in crate::window) first: u64,
     pub(in crate::window) block: u64,
     pub(in crate::window) stride: u64,
@@ -27,10 +27,10 @@ pub(in crate::window) struct AccessRecord {
     pub(in crate::window) line: String,
 }
 
-/// Most pieces that an owner looks at one by one; more of them count as one from the first to the last.
+/// Largest number of pieces that an owner checks one by one; more are treated as one range from the first to the last.
 const PIECES_MAX: u64 = 1 << 16;
 
-/// Notes an access of `origin` to the part here; returns the conflict with an earlier one, in words.
+/// Records an access of `origin` to the part here; returns a description of its conflict with an earlier one, if any.
 pub(in crate::window) fn note(state: &WindowState, origin: PlaceId, claim: AccessRecord) -> Option<String> {
     let kind = match claim.kind {
         GET => AccessKind::Get,

@@ -1,7 +1,7 @@
-//! The queued form: what an origin notes until a synchronization sends it, as RCKMPI did.
+//! The queued form: operations that an origin defers until a synchronisation sends them, as RCKMPI did.
 //!
 //! Lock, data and unlock then go one after the other, each lock and unlock with its answer. It exists to be compared
-//! with the direct form. Invariant: what was queued for one member is sent in its order.
+//! with the direct form. Invariant: operations for one member are sent in order.
 
 use crate::window::header::{MessageHeader, MessageKind};
 use crate::window::memory::Pieces;
@@ -13,13 +13,13 @@ use isles_runtime::Result;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Something to be sent.
+/// An operation to send.
 pub(in crate::window) struct QueuedOperation {
     pub(in crate::window) target: u32,
     pub(in crate::window) kind: QueuedOperationKind,
 }
 
-/// Operation of a note.
+/// Kind of a queued operation.
 pub(in crate::window) enum QueuedOperationKind {
     Lock(LockMode),
     Put { layout: Pieces, data: Vec<u8>, notifies: bool },
@@ -29,13 +29,13 @@ pub(in crate::window) enum QueuedOperationKind {
 /// Fate of operations that could not be sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::window) enum NotSent {
-    /// The operations stay, before those that were added since.
+    /// They stay, before the operations queued meanwhile.
     Kept,
-    /// The operations are dropped: their epoch has ended.
+    /// They are dropped: their epoch has ended.
     Dropped,
 }
 
-/// Notes that are being sent; those that are left when it is dropped were not.
+/// Operations that are being sent; those left when it is dropped were not sent.
 struct UnsentGuard<'a> {
     state: &'a WindowState,
     target: u32,
@@ -54,7 +54,7 @@ impl Drop for UnsentGuard<'_> {
 }
 
 impl WindowState {
-    /// Returns `true` if operations of this place on the part of `target` are only queued.
+    /// Returns `true` if operations of this place on the part of `target` are deferred.
     #[inline]
     pub(in crate::window) fn is_queued(&self, target: u32) -> bool {
         self.options.queued && target != self.rank
@@ -64,7 +64,7 @@ impl WindowState {
         self.queued.borrow_mut().push(QueuedOperation { target, kind });
     }
 
-    /// Returns the members for which something is queued.
+    /// Returns the members for which operations are queued.
     pub(in crate::window) fn queued_targets(&self) -> Vec<u32> {
         let mut targets: Vec<u32> = self.queued.borrow().iter().map(|queued| queued.target).collect();
         targets.sort_unstable();
@@ -72,10 +72,10 @@ impl WindowState {
         targets
     }
 
-    /// Sends what was queued for `target`; `not_sent` says what becomes of the rest if that fails or is given up.
+    /// Sends the operations queued for `target`; `not_sent` says what to do with the rest if that fails or is given up.
     ///
     /// # Errors
-    /// It is dead.
+    /// The target is dead.
     pub(in crate::window) async fn send_queued(
         self: &Rc<Self>,
         target: u32,
@@ -108,7 +108,7 @@ impl WindowState {
     /// Asks `target` for its lock and waits until it is granted.
     ///
     /// # Errors
-    /// It is dead.
+    /// The target is dead.
     pub(in crate::window) async fn ask_for_lock(self: &Rc<Self>, target: u32, mode: LockMode) -> Result<()> {
         let kind = match mode {
             LockMode::Shared => MessageKind::LockShared,

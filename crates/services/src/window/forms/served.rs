@@ -1,8 +1,8 @@
 //! Parts of windows in memory of a modelled chip, and the places that serve them.
 //!
 //! A part lies in a message buffer or in memory behind a controller. The server, a place on the other core of the
-//! owner's tile, takes in all accesses, locks and flushes; the owner reads and writes its part itself. Invariant: the
-//! server alone changes a part for others, so two updates of one element never meet.
+//! owner's tile, handles all accesses, locks and flushes; the owner reads and writes its part itself. Invariant: only
+//! the server changes a part for others, so two updates of one element never meet.
 
 use crate::shared::{IncoherentMemory, MemoryKind, MemoryRange, incoherent_memory};
 use crate::table::service::Service;
@@ -31,7 +31,7 @@ pub enum ServedMemory {
     Buffer,
 }
 
-/// The part of one member in such memory.
+/// The part of one member in memory of a modelled chip.
 pub(in crate::window) struct ServedPart {
     memory: Rc<dyn IncoherentMemory>,
     pub(in crate::window) range: MemoryRange,
@@ -49,7 +49,7 @@ impl ServedPart {
         Some(ServedPart { memory, range })
     }
 
-    /// Writes the pieces of `layout`, which lies within the part, and lets them go to memory.
+    /// Writes the pieces of `layout`, which lies within the part, through to memory.
     pub(in crate::window) fn store(&self, layout: Pieces, data: &[u8]) {
         for (offset, piece) in layout.offsets().zip(data.chunks_exact(layout.block.max(1))) {
             self.memory.write(&self.range, offset as u64, piece);
@@ -57,7 +57,7 @@ impl ServedPart {
         self.memory.drain(&self.range);
     }
 
-    /// Reads the pieces of `layout`, which lies within the part, out of memory.
+    /// Reads the pieces of `layout`, which lies within the part, from memory.
     pub(in crate::window) fn load(&self, layout: Pieces, into: &mut [u8]) {
         self.memory.invalidate();
         for (offset, piece) in layout.offsets().zip(into.chunks_exact_mut(layout.block.max(1))) {
@@ -65,7 +65,7 @@ impl ServedPart {
         }
     }
 
-    /// Changes the words around the `len` bytes from `offset` on by `change`, which is told where these bytes begin.
+    /// Applies `change` to the words around the `len` bytes from `offset` on; it also gets the offset of these bytes.
     pub(in crate::window) fn update<R>(
         &self,
         offset: usize,
@@ -85,8 +85,16 @@ impl ServedPart {
     }
 
     /// Combines the numbers from byte `offset` on with operands.
-    pub(in crate::window) fn accumulate(&self, offset: usize, kinds: (NumberKind, Combine), operands: &[u8]) {
-        self.update(offset, operands.len(), |words, within| accumulate_bytes(words, within, kinds, operands));
+    pub(in crate::window) fn accumulate(
+        &self,
+        offset: usize,
+        kind: NumberKind,
+        how: Combine,
+        operands: &[u8],
+    ) {
+        self.update(offset, operands.len(), |words, within| {
+            accumulate_bytes(words, within, kind, how, operands)
+        });
     }
 
     pub(in crate::window) fn give_back(&self) {
@@ -94,8 +102,8 @@ impl ServedPart {
     }
 }
 
-/// Returns the server of each rank: a place on the tile of the member that is not a member itself, each serving one.
-/// `None` if the machine models no such memory.
+/// Returns the server of each rank: a place on the member's tile that is no member itself and serves only it. `None` if
+/// the machine models no such memory.
 ///
 /// # Errors
 /// A member has no such place.
@@ -118,7 +126,7 @@ pub(in crate::window) fn servers(local: &Local, members: &Members) -> Result<Opt
     (0..members.len()).map(server).collect::<Result<_>>().map(Some)
 }
 
-/// A request to serve a part, with all that a server has to know of it.
+/// A request to serve a part, with everything that a server must know about it.
 #[derive(Serialize, Deserialize)]
 pub(in crate::window) struct ServeRequest {
     pub(in crate::window) members: Members,
@@ -161,7 +169,7 @@ pub(in crate::window) fn serve(
     WindowTable::of(local).begin_service(WindowState::server(local, id, request, part))
 }
 
-/// Ends the service of the part of `source` and gives its range back, also if the service has not begun.
+/// Ends the service of the part of `source` and gives its range back, even if the service has not begun.
 ///
 /// # Errors
 /// `source` does not own the part, or has not taken the range.
@@ -184,14 +192,14 @@ pub(in crate::window) fn end_serve(
     Ok(())
 }
 
-/// Tells the owner of a served part what the member with `rank` has sent with its data or behind them.
+/// Forwards to the owner of a served part the notice or complete of the member with `rank`.
 pub(in crate::window) fn forward(local: &Local, state: &WindowState, kind: MessageKind, rank: u32) {
     let kind = match kind {
         MessageKind::Complete => MessageKind::ServedComplete,
         _ => MessageKind::ServedNotice,
     };
     let head = MessageHeader { offset: u64::from(rank), ..MessageHeader::new(state.id, kind) };
-    // A dead owner hears nothing.
+    // Ignored by a dead owner.
     let _ = local.send(state.place(state.rank), Class::Control, WINDOW, |writer| {
         head.encode(writer);
         Ok(())

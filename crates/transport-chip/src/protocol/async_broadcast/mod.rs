@@ -1,4 +1,5 @@
-//! The asynchronous broadcast: a message to several places goes down a tree of their cores' systems, by interrupts.
+//! The asynchronous broadcast: a message to several places is forwarded down a tree of their cores' systems, by
+//! interrupts.
 //!
 //! ```text
 //! header             one line for each slot            whose message it holds
@@ -7,18 +8,17 @@
 //! slots              two                               a message on its way to the children of its tree
 //! ```
 //!
-//! A receiver is interrupted, whatever its place is doing: its interrupt service fetches the message, into a slot of
-//! its own if others wait for it and one is free, else into private memory only, from where it is put into a slot
-//! later. So no place waits for a slot in order to empty another's, and no circle of waits can arise however many
-//! broadcast at once. The place finds the message in its memory when it looks. After the asynchronous form of OC-Bcast
-//! (6th MARC symposium, 2012, paper 5); on bare cores it is `isles_chip::bare::async_broadcast`, here as a system
-//! beside a place.
+//! A receiver is interrupted even while its place computes. Its interrupt service fetches the message into a slot, if
+//! it has children and a slot is free; otherwise into private memory, from where it is put into a slot later. So no
+//! place waits for a slot in order to empty another's, and any number of simultaneous broadcasts cannot deadlock. The
+//! place finds the message in its memory at its next poll. This follows the asynchronous form of OC-Bcast (6th MARC
+//! symposium, 2012, paper 5); `isles_chip::bare::async_broadcast` is the same on bare cores.
 //!
-//! All times of a message are known when it is sent: those of one down its tree are in `tree`. How much of one sender
-//! may lie unread at a place is bounded, and an acknowledgement for half of it opens that again. The layout and the
-//! reasons are in `docs/design/chip-protocols.md`. Invariants: a slot is written only when all children of its message
-//! have had the one before; at each place there are at most [`UNREAD_MAX`] unread messages of one sender and class, as
-//! the sender knows, so control is never behind data that nobody reads.
+//! All times of a message are computed when it is sent, in `tree`. The unread messages of one sender at a place are
+//! bounded; an acknowledgement for half of the bound frees that room. The layout and its reasons are in
+//! `docs/design/chip-protocols.md`. Invariants: a slot is written only after all children have fetched its previous
+//! message; each place has at most [`UNREAD_MAX`] unread messages of one sender and class, as known to the sender, so
+//! control never waits behind unread data.
 
 mod tree;
 
@@ -35,21 +35,21 @@ use std::ops::Range;
 /// Slots of a buffer.
 const SLOTS: usize = 2;
 
-/// Lines of a slot: a chunk of half a kilobyte with its header, where a line is 32 bytes.
+/// Lines of a slot: with lines of 32 bytes, a chunk of half a kilobyte with its header.
 const SLOT_LINES: u32 = 18;
 
-/// Most unread messages of one sender and class at a place. With ten times as many a sender is so far ahead that slots
-/// are mostly taken and fetched messages are copied once more: 16 KiB take half as long again.
+/// Maximum number of unread messages of one sender and class at a place. With ten times as many, senders get so far
+/// ahead that slots are mostly taken and fetched messages are copied again: 16 KiB take half as long again.
 const UNREAD_MAX: u32 = 16;
 
 const _: () = assert!(UNREAD_MAX <= u8::MAX as u32, "a byte counts them");
 
-/// A slot as its owner's system knows it.
+/// A slot as known to its owner's system.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// Time at which all children have fetched its contents.
+    /// Time at which all children have fetched its content.
     free: Picoseconds,
-    /// Number of children, whose flags must be read before the slot is written again.
+    /// Number of children, whose flags must be read before the slot is rewritten.
     children: u32,
 }
 
@@ -58,33 +58,33 @@ struct Slot {
 struct PlaceState {
     system: InterruptService,
     slots: [Slot; SLOTS],
-    /// Messages sent from here and not known to be read, by receiver and class.
+    /// Number of sent messages not yet acknowledged, by receiver and class.
     unread: OrderedMap<(PlaceId, Class), u32>,
-    /// Messages read here and not told, by sender and class.
+    /// Number of read messages not yet acknowledged, by sender and class.
     owed: OrderedMap<(PlaceId, Class), u32>,
-    /// On their way here.
+    /// Acknowledgements in flight to this place.
     acknowledgements: Vec<Acknowledgement>,
-    /// `true` if the place has found no room since it last looked for acknowledgements; it looks in its next turn.
+    /// `true` if the place has found no room since its last poll for acknowledgements; it polls in its next turn.
     waits: bool,
-    /// Start of the turn in which it last looked.
+    /// Start of the turn of the last poll.
     looked: Picoseconds,
 }
 
-/// All systems of a run.
+/// The systems of all cores of a run.
 pub(crate) struct AsyncBroadcast {
-    /// Children of each in a tree.
+    /// Number of children of each node of a tree.
     children: u32,
     line_bytes: u32,
     place_states: Vec<PlaceState>,
-    /// Times at which the receivers of the last message find it.
+    /// Times at which the receivers find the last message.
     found: OrderedMap<PlaceId, Picoseconds>,
 }
 
 impl AsyncBroadcast {
-    /// Returns trees with `children` children each, at least one, among the cores of `places` places.
+    /// Makes trees with `children` children per node, at least one, among the cores of `places` places.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip lacks something that this needs.
+    /// [`WorldError`]: the chip lacks something that it needs.
     pub(crate) fn new(children: u32, places: u32, costs: &Costs) -> Result<AsyncBroadcast, WorldError> {
         if costs.buffer_lines() == 0 {
             return Err(WorldError::NoBuffers);
@@ -98,34 +98,34 @@ impl AsyncBroadcast {
         })
     }
 
-    /// Lines of each buffer that it takes.
+    /// Returns the number of lines that it takes of each buffer.
     pub(crate) fn lines(&self) -> u32 {
         SLOTS as u32 * (1 + self.children + SLOT_LINES) + self.acknowledgement_lines()
     }
 
-    /// Lines with the acknowledgements of all others, two bytes of each.
+    /// Returns the number of lines with the acknowledgements of all others, two bytes for each.
     fn acknowledgement_lines(&self) -> u32 {
         (2 * (self.place_states.len() as u32 - 1)).div_ceil(self.line_bytes)
     }
 
-    /// Lengths of messages that it carries.
+    /// Returns the supported lengths of messages.
     pub(crate) fn message_bytes(&self) -> Range<usize> {
         1..(SLOT_LINES * self.line_bytes) as usize + 1
     }
 
-    /// Returns the time at which `place` finds the last message that was sent, which went to it.
+    /// Returns the time at which `place`, a receiver of the last message, finds it.
     pub(crate) fn found(&self, place: PlaceId) -> Picoseconds {
         self.found.get(place).copied().expect("each receiver was found")
     }
 
-    /// The slot of `place` that is free first.
+    /// Returns the slot of `place` that is free first.
     fn first_free(&self, place: PlaceId) -> (usize, Slot) {
         let slots = self.place_states[place.index()].slots.into_iter().enumerate();
         slots.min_by_key(|(_, slot)| slot.free).expect("there are two")
     }
 }
 
-/// Messages that were read.
+/// An acknowledgement of read messages.
 struct Acknowledgement {
     arrival: Picoseconds,
     reader: PlaceId,
@@ -134,8 +134,8 @@ struct Acknowledgement {
 }
 
 impl AsyncBroadcast {
-    /// Returns `true` if this message may wait unread at each of its receivers. If there is no room, the place looks
-    /// for acknowledgements at once and in its next turn, whatever else it sends meanwhile.
+    /// Returns `true` if each receiver has room for another unread message. Without room, the place polls for
+    /// acknowledgements now and in its next turn.
     pub(crate) fn has_room(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
         if self.is_full(out) {
             self.look(cores, out.from);
@@ -151,25 +151,25 @@ impl AsyncBroadcast {
         out.to.iter().any(|to| unread.get((*to, out.class)).is_some_and(|unread| *unread >= UNREAD_MAX))
     }
 
-    /// Charges `place` for what the system of its core has done while it was busy.
+    /// Charges `place` for the jobs of its core's system while it was busy.
     pub(crate) fn settle(&mut self, cores: &mut Cores, place: PlaceId) {
         self.place_states[place.index()].system.settle(cores, place);
     }
 
-    /// Lets `place` look for acknowledgements if it found no room since it looked last.
+    /// Polls for acknowledgements if `place` has found no room since its last poll.
     pub(crate) fn make_progress(&mut self, cores: &mut Cores, place: PlaceId) {
         if std::mem::take(&mut self.place_states[place.index()].waits) {
             self.look(cores, place);
         }
     }
 
-    /// Returns the time `make_progress` takes.
+    /// Returns the duration of [`AsyncBroadcast::make_progress`].
     pub(crate) fn attention(&self, cores: &Cores, place: PlaceId) -> Picoseconds {
         let waits = self.place_states[place.index()].waits;
         if waits { cores.own_read(place, self.acknowledgement_lines()) } else { Picoseconds::ZERO }
     }
 
-    /// Takes the acknowledgements that had come when the turn began; once a turn.
+    /// Takes the acknowledgements that had arrived at the start of the turn; once per turn.
     fn look(&mut self, cores: &mut Cores, place: PlaceId) {
         let (seen, acknowledgement_lines) = (cores.present(), self.acknowledgement_lines());
         let place_state = &mut self.place_states[place.index()];
@@ -195,17 +195,17 @@ impl AsyncBroadcast {
         if place_state.waits { arrivals.min() } else { None }
     }
 
-    /// Notes that a message waits at its receiver.
+    /// Records that a message waits at its receiver.
     pub(crate) fn note_sent(&mut self, out: &Outgoing) {
         *self.place_states[out.from.index()].unread.get_or_default((out.to, out.class)) += 1;
     }
 
-    /// Notes that `place` has read a message of `source`.
+    /// Records that `place` has read a message of `source`.
     pub(crate) fn note_read(&mut self, source: PlaceId, class: Class, place: PlaceId) {
         *self.place_states[place.index()].owed.get_or_default((source, class)) += 1;
     }
 
-    /// Tells those who may wait for it what `place` has read of them, and when they hear of it.
+    /// Acknowledges messages that `place` has read to senders that may wait for it, and adds the arrivals to `wakeups`.
     pub(crate) fn write_acknowledgements(
         &mut self,
         cores: &mut Cores,

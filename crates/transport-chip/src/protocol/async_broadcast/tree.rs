@@ -1,8 +1,8 @@
-//! One message down its tree: who fetches it from whom, when, and when its slots are free again.
+//! The forwarding of one message down its tree: the times of the fetches and of the slots.
 //!
-//! Parents come before their children, so one pass from the root on gives all times. A core whose place has died still
-//! passes on: that is its system's work. Invariant: a system begins a job when it is called and done with what it was
-//! at, and what a job meets on links and at ports is met at that time.
+//! Parents come before their children, so one pass from the root gives all times. A core whose place has died still
+//! forwards, because its system does that. Invariant: a system starts a job once it is called and has finished earlier
+//! jobs, and the job meets contention on links and at ports at that time.
 
 use super::{AsyncBroadcast, SLOTS, Slot};
 use crate::cores::Cores;
@@ -13,11 +13,11 @@ use isles_transport::PlaceId;
 
 /// Result of fetching a message.
 struct FetchResult {
-    /// Time at which all of it is in its private memory.
+    /// Time at which the whole message is in private memory.
     found: Picoseconds,
-    /// Time from which its parent may take the slot back, as far as this place is concerned.
+    /// Time from which this place no longer needs its parent's slot.
     done: Picoseconds,
-    /// The slot in which it waits for its children, and when each of them is called.
+    /// The slot with the message for its children, and the times at which they are called.
     slot: usize,
     called: Vec<Picoseconds>,
 }
@@ -26,7 +26,7 @@ struct FetchResult {
 #[derive(Clone, Copy)]
 struct FetchJob {
     place: PlaceId,
-    /// Place from which it fetches; below, the time at which it is called for that.
+    /// Place to fetch from, and the time of the call.
     parent: PlaceId,
     called: Picoseconds,
     lines: u32,
@@ -62,7 +62,7 @@ impl AsyncBroadcast {
         }
     }
 
-    /// The root's part: by its place if a slot is free, else by its system when one is.
+    /// Writes the message at the root: by its place if a slot is free, otherwise later by its system.
     fn begin(
         &mut self,
         cores: &mut Cores,
@@ -76,12 +76,12 @@ impl AsyncBroadcast {
         if slot.free > now {
             return self.schedule_put(cores, root, now, lines, children);
         }
-        let (end, called) = self.put(cores, root, (number, now), lines, children);
+        let (end, called) = self.put(cores, root, number, now, lines, children);
         cores.spend(root, end - now, TimeCategory::Copying);
         (number, called)
     }
 
-    /// The system of a place puts a message from private memory into the first free slot, at `at` or later.
+    /// Schedules a job that puts a message from private memory into the first free slot, at `at` or later.
     fn schedule_put(
         &mut self,
         cores: &mut Cores,
@@ -94,30 +94,33 @@ impl AsyncBroadcast {
         let alone = self.forward_time(cores, place, slot, lines);
         let system = &mut self.place_states[place.index()].system;
         let start = system.reserve(cores.present(), at.max(slot.free), alone);
-        let (_, called) = self.put(cores, place, (number, start), lines, children);
+        let (_, called) = self.put(cores, place, number, start, lines, children);
         (number, called)
     }
 
-    /// Writes a message and its header into a slot that is free at a time, and calls the children; when that is done.
+    /// Writes a message and its header into a slot that is free at the given time, and calls the children; returns the
+    /// end.
     fn put(
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
-        (number, mut at): (usize, Picoseconds),
+        number: usize,
+        mut at: Picoseconds,
         lines: u32,
         children: u32,
     ) -> (Picoseconds, Vec<Picoseconds>) {
         at += self.answers(cores, place, self.place_states[place.index()].slots[number]);
         at += cores.write_time(place, place, lines, at);
-        self.announce(cores, place, (number, at), children)
+        self.announce(cores, place, number, at, children)
     }
 
-    /// Writes the header of a slot that holds its message, and calls the children; when that is done.
+    /// Writes the header of a slot that has its message, and calls the children; returns the end.
     fn announce(
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
-        (number, mut at): (usize, Picoseconds),
+        number: usize,
+        mut at: Picoseconds,
         children: u32,
     ) -> (Picoseconds, Vec<Picoseconds>) {
         at += cores.cycles(place, SEND_CYCLES);
@@ -127,13 +130,13 @@ impl AsyncBroadcast {
         (end, called)
     }
 
-    /// Returns the time to see that all children have answered for the contents of a slot, and to clear their flags.
+    /// Returns the time for reading and clearing the flags of all children of a slot.
     fn answers(&self, cores: &Cores, place: PlaceId, slot: Slot) -> Picoseconds {
         let flag = cores.own_read(place, 1) + cores.uncontended_write_time(place, place, 1);
         (flag + cores.cycles(place, FLAG_CYCLES)) * u64::from(slot.children)
     }
 
-    /// The system of a place is called, fetches the message, and passes it on now or later.
+    /// Fetches the message at a place whose system is called, and forwards it now or later.
     fn fetch(&mut self, cores: &mut Cores, task: FetchJob) -> FetchResult {
         let FetchJob { place, parent, called, lines, children } = task;
         let free = self.first_free(place);
@@ -155,12 +158,12 @@ impl AsyncBroadcast {
                 if is_last { none } else { self.schedule_put(cores, place, done, lines, children) };
             return FetchResult { found: done, done, slot, called };
         };
-        let (end, called) = self.announce(cores, place, (number, at), children);
+        let (end, called) = self.announce(cores, place, number, at, children);
         let found = end + cores.read_time(place, place, lines, end);
         FetchResult { found, done, slot: number, called }
     }
 
-    /// Returns the time `fetch` takes without contention, with a slot of its own or without.
+    /// Returns the time of `fetch` without contention, with or without a slot.
     fn fetch_time(&self, cores: &Cores, task: FetchJob, own: Option<Slot>) -> Picoseconds {
         let FetchJob { place, parent, lines, .. } = task;
         let fetched = cores.controller_register(place) * 2
@@ -171,7 +174,7 @@ impl AsyncBroadcast {
         fetched + own.map_or(Picoseconds::ZERO, passed_on)
     }
 
-    /// Returns the time to write a message into a slot and call the children without contention.
+    /// Returns the time for writing a message into a slot and calling the children, without contention.
     fn forward_time(&self, cores: &Cores, place: PlaceId, slot: Slot, lines: u32) -> Picoseconds {
         self.answers(cores, place, slot)
             + cores.uncontended_write_time(place, place, lines + 1)

@@ -8,10 +8,10 @@
 //! chunk   what is left                written by the owner, read by receivers: an eighth for control
 //! ```
 //!
-//! With RCCE the sender does nothing while it waits; X10's port serves what arrives meanwhile: it takes, answers and
-//! keeps it, and the program has it when the send is over. The cut between the classes is ours: X10's port has one.
+//! With RCCE the sender does nothing while it waits. X10's port serves arriving messages meanwhile: it takes, answers
+//! and keeps them for the program until the send is over. The division into classes is ours; X10's port has one class.
 //!
-//! `sections`: the sender writes into a section of the receiver's buffer that is its own, as SCC-MPI does.
+//! `sections`: the sender writes into its own section of the receiver's buffer, as in SCC-MPI.
 //!
 //! ```text
 //! section of a place     a buffer has one for each core of the chip, or one for each place; all written by that place,
@@ -21,14 +21,14 @@
 //!   data                 the rest
 //! ```
 //!
-//! With a memory channel the chunks of all messages, or of those that are longer than a chunk of the buffer, lie in
-//! memory behind the receiver's controller, one section of [`MEMORY_SECTION_LINES`] for each sender; headers stay in
-//! buffers. The source names these channels and says that both memories are switched at a constant threshold; the
-//! length of a section and the place of the headers are ours.
+//! With a memory channel, the chunks of all messages, or of those longer than a chunk of the buffer, are in memory
+//! behind the receiver's controller, in one section of [`MEMORY_SECTION_LINES`] for each sender; headers stay in
+//! buffers. The source describes these channels and a constant threshold between both memories; the length of a section
+//! and the location of the headers are ours.
 //!
-//! The answer to a chunk is in the header of the section that the receiver writes, at the sender; so each poll, which
-//! reads all headers, sees messages and answers at once. A message that is longer than its chunk goes piece by piece.
-//! The cut between the classes is ours: SCC-MPI has one class.
+//! The receiver writes the answer to a chunk into the header of its own section at the sender, so each poll, which
+//! reads all headers, sees messages and answers at once. A message longer than its chunk is sent piece by piece. The
+//! division into classes is ours; SCC-MPI has one class.
 
 use super::{Handshake, Route};
 use crate::cores::Cores;
@@ -39,14 +39,14 @@ use isles_transport::Class;
 /// Lines of flags for each place: sent and ready.
 const FLAG_LINES: u32 = 2;
 
-/// Control gets this part of the chunk.
+/// Control gets one part in this number of the chunk lines.
 const RCCE_X10_CONTROL_PART: u32 = 8;
 
 /// The layout of one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RcceX10 {
     line_bytes: u32,
-    /// By class, control first.
+    /// Lines of a chunk by class, control first.
     chunk_lines: [u32; 2],
 }
 
@@ -80,39 +80,39 @@ impl Handshake for RcceX10 {
         (self.chunk_lines[class as usize] * self.line_bytes) as usize
     }
 
-    fn put(&self, cores: &mut Cores, route: Route, (lines, _): (u32, usize)) {
+    fn put(&self, cores: &mut Cores, route: Route, lines: u32, _bytes: usize) {
         cores.write_lines(route.source, route.source, lines);
         cores.write_lines(route.source, route.target, 1);
     }
 
-    /// Clears the flag, fetches, answers.
-    fn get(&self, cores: &mut Cores, route: Route, (lines, _): (u32, usize)) {
+    /// Clears the flag, fetches the chunk, and answers.
+    fn get(&self, cores: &mut Cores, route: Route, lines: u32, _bytes: usize) {
         cores.write_lines(route.target, route.target, 1);
         cores.read_lines(route.target, route.source, lines, TimeCategory::Copying);
         cores.write_lines(route.target, route.source, 1);
     }
 }
 
-/// Lines of the smallest section: the header, and one for each class.
+/// Lines of the smallest section: the header, and one line for each class.
 const SECTION_LINES_MIN: u32 = 3;
 
-/// Control gets this part of the lines behind the header.
+/// Control gets one part in this number of the lines behind the header.
 const SECTIONS_CONTROL_PART: u32 = 4;
 
-/// Bytes of the longest message that is no block: one for each receiver and class may wait in private memory.
+/// Size in bytes of the longest message other than a block: one for each receiver and class may wait in private memory.
 const MESSAGE_BYTES_MAX: usize = 512;
 
 /// Lines of a section in memory: 8 KiB.
 const MEMORY_SECTION_LINES: u32 = 256;
 
-/// Memory in which the chunks of `sections` wait: one of the channels of SCC-MPI.
+/// Memory for the chunks of `sections`, as in the channels of SCC-MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SectionChannel {
     /// The message buffers.
     Buffers,
-    /// The memory that all cores share.
+    /// Shared memory.
     Memory,
-    /// The buffers for a message that is one chunk of them, memory for a longer one.
+    /// The buffers for messages of one chunk, shared memory for longer ones.
     Mixed,
 }
 
@@ -121,12 +121,12 @@ pub(crate) enum SectionChannel {
 pub(crate) struct Sections {
     channel: SectionChannel,
     line_bytes: u32,
-    /// Of the buffer, by class, control first.
+    /// Lines of a chunk in the buffer by class, control first.
     chunk_lines: [u32; 2],
 }
 
 impl Sections {
-    /// The layout of `lines` lines into `sections` sections, with chunks in the buffer.
+    /// Makes the layout of `lines` lines in `sections` sections, with chunks in the buffer.
     ///
     /// # Errors
     /// The least number of lines that would do.
@@ -139,12 +139,12 @@ impl Sections {
         Ok(Sections { channel: SectionChannel::Buffers, line_bytes, chunk_lines })
     }
 
-    /// The same with chunks where `channel` puts them.
+    /// Returns the layout with the chunks in the memory of `channel`.
     pub(crate) fn over(self, channel: SectionChannel) -> Sections {
         Sections { channel, ..self }
     }
 
-    /// Returns `true` if the chunks of a message of `bytes` bytes wait in memory.
+    /// Returns `true` if the chunks of a message of `bytes` bytes are in shared memory.
     fn is_in_memory(&self, class: Class, bytes: usize) -> bool {
         match self.channel {
             SectionChannel::Buffers => false,
@@ -175,7 +175,7 @@ impl Handshake for Sections {
         MESSAGE_BYTES_MAX
     }
 
-    fn put(&self, cores: &mut Cores, route: Route, (lines, bytes): (u32, usize)) {
+    fn put(&self, cores: &mut Cores, route: Route, lines: u32, bytes: usize) {
         if self.is_in_memory(route.class, bytes) {
             cores.write_memory_lines(route.source, route.target, lines);
             cores.write_lines(route.source, route.target, 1);
@@ -184,8 +184,8 @@ impl Handshake for Sections {
         }
     }
 
-    /// Reads the section at home, answers in one's own over there.
-    fn get(&self, cores: &mut Cores, route: Route, (lines, bytes): (u32, usize)) {
+    /// Reads the sender's section here, and answers in the own section at the sender.
+    fn get(&self, cores: &mut Cores, route: Route, lines: u32, bytes: usize) {
         if self.is_in_memory(route.class, bytes) {
             cores.read_memory_lines(route.target, lines);
         } else {

@@ -1,15 +1,14 @@
-//! The protocols that move one chunk at a time: the sender writes it and sets a flag, the receiver takes and answers.
+//! Protocols that transfer one chunk at a time: the sender writes it and sets a flag; the receiver takes it and
+//! answers.
 //!
-//! They differ in where a chunk waits, who shares that part of a buffer, and what is read and written for it: that is a
-//! [`Handshake`], of which `handshakes` has two. What they have in common is here: a part holds one message, chunk by
-//! chunk, until the receiver has answered for the last; until then a further one is refused, or the sender is blocked
-//! in its send and serves what arrives. Flags and answers are bytes of lines that only one place writes, one for each
-//! class.
+//! They differ in the location of a chunk, in the sharing of that part of a buffer, and in the lines read and written:
+//! that is a [`Handshake`], of which `handshakes` has two. In all of them a part of a buffer holds one message, chunk
+//! by chunk, until the receiver has answered the last chunk; until then a further message is refused, or the sender
+//! blocks and serves arriving messages. Flags and answers are bytes, one for each class, in lines with a single writer.
 //!
-//! Here are the state of places, routes and parts, and what the world asks of the protocol; how chunks pass is in
-//! `transfer`. The bytes themselves travel as values beside the model. It does not know turns or deaths. Invariants: of
-//! one part there is never more than one chunk that is not answered; a place that is blocked in a send takes nothing
-//! for itself.
+//! This file has the state of places, routes and parts, and the operations for the world; `transfer` moves the chunks.
+//! The bytes themselves travel as values beside the model. Invariants: a part has at most one unanswered chunk; a place
+//! blocked in a send takes nothing for itself.
 
 mod handshakes;
 #[cfg(test)]
@@ -30,7 +29,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
 use std::collections::BTreeSet;
 
-/// One ordered pair of places and a class.
+/// An ordered pair of places and a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) source: PlaceId,
@@ -40,26 +39,26 @@ pub(crate) struct Route {
 
 /// Handshake of a protocol that moves messages in chunks.
 pub(crate) trait Handshake {
-    /// Lines of the longest chunk of `class`, of a message of `bytes` bytes.
+    /// Returns the lines of the longest chunk of `class` for a message of `bytes` bytes.
     fn chunk_lines(&self, class: Class, bytes: usize) -> u32;
 
-    /// Bytes of the longest message of `class` that is no block.
+    /// Returns the size in bytes of the longest message of `class` other than a block.
     fn message_bytes_max(&self, class: Class) -> usize;
 
-    /// `true` if all receivers share the part of the buffer for the chunks of one sender and class.
+    /// `true` if all receivers share the part for the chunks of one sender and class.
     const SHARED: bool;
 
-    /// `true` if the lines of a poll hold answers too; otherwise each awaited answer is a line to read and to clear.
+    /// `true` if a poll reads answers as well; otherwise each awaited answer is a line to read and clear.
     const POLL_SEES_ANSWERS: bool;
 
-    /// `true` if a sender only serves arrivals until its last chunk is answered.
+    /// `true` if a sender is blocked, serving only arrivals, until its last chunk is answered.
     const WAITS: bool;
 
-    /// Writes a chunk of `lines` lines of a message of `bytes` bytes, and its flag.
-    fn put(&self, cores: &mut Cores, route: Route, chunk: (u32, usize));
+    /// Writes a chunk of `lines` lines, of a message of `bytes` bytes, and its flag.
+    fn put(&self, cores: &mut Cores, route: Route, lines: u32, bytes: usize);
 
-    /// Takes a chunk of `lines` lines of a message of `bytes` bytes, whose flag was seen, and answers.
-    fn get(&self, cores: &mut Cores, route: Route, chunk: (u32, usize));
+    /// Takes a chunk of `lines` lines, of a message of `bytes` bytes, whose flag was seen, and answers.
+    fn get(&self, cores: &mut Cores, route: Route, lines: u32, bytes: usize);
 }
 
 /// All buffers of a run.
@@ -70,11 +69,11 @@ pub(crate) struct Chunks<H> {
     tie_break: TieBreak,
     lanes: Vec<Lane>,
     place_states: Vec<PlaceState>,
-    /// By part.
+    /// Content of each part.
     held: Vec<Option<PartInUse>>,
-    /// Messages that places send next, and those they took while they were blocked in a send.
+    /// Pending messages, and those received by places blocked in sends.
     blocking_sends: BlockingSends,
-    /// Instructions of a poll.
+    /// Cycles of a poll.
     poll_cycles: u64,
 }
 
@@ -114,11 +113,11 @@ impl<H: Handshake> Chunks<H> {
     }
 }
 
-/// Contents of a part of a buffer.
+/// Content of a part of a buffer.
 #[derive(Clone, Copy)]
 struct PartInUse {
     lane: usize,
-    /// `true` if the last chunk is not answered, as the sender knows.
+    /// `true` if the last chunk is unanswered, as known to the sender.
     awaited: bool,
 }
 
@@ -129,11 +128,11 @@ struct Remainder {
     lines: u32,
 }
 
-/// A chunk as the receiver finds it; the last one of a message brings all of it.
+/// A chunk at the receiver; the last one of a message carries all of it.
 struct ArrivingChunk {
     arrival: Picoseconds,
     lines: u32,
-    /// Bytes of all of its message.
+    /// Size of the whole message in bytes.
     of: usize,
     message: Option<(HandlerId, MessageContent)>,
 }
@@ -148,11 +147,11 @@ struct Lane {
 /// State of one place beside its lanes.
 #[derive(Default)]
 struct PlaceState {
-    /// Lanes with a message from here that is only partly written.
+    /// Lanes with a partly written message from here.
     streams: Vec<usize>,
-    /// Answers on their way here, or not looked at.
+    /// Answers in flight to this place, or not yet read.
     answers: Vec<(Picoseconds, usize)>,
-    /// Chunks that wait for this place, by arrival.
+    /// Chunks waiting for this place, by arrival.
     heads: BTreeSet<(Key, usize)>,
 }
 
@@ -260,7 +259,7 @@ impl<H: Handshake> ProtocolModel for Chunks<H> {
         Some(fetched.and_then(|message| self.blocking_sends.accept_or_defer(place, message, control_only)))
     }
 
-    /// All is answered already, chunk by chunk.
+    /// Chunks have already been answered one by one, so there is nothing more to return.
     fn return_credits(&mut self, _cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         self.blocking_sends.drain_wakeups(place, wakeups);
     }
@@ -277,7 +276,7 @@ impl<H: Handshake> ProtocolModel for Chunks<H> {
             let place_state = &mut self.place_states[place.index()];
             place_state.streams.retain(|other| *other != lane);
             place_state.answers.retain(|(_, other)| *other != lane);
-            // A place that is blocked in its last send would answer for it.
+            // A place blocked in its last send would still answer it.
             self.lanes[lane].arriving = None;
             self.place_states[gone.index()].heads.retain(|(_, other)| *other != lane);
         }
@@ -293,7 +292,7 @@ impl<H: Handshake> ProtocolModel for Chunks<H> {
             self.lanes[lane].arriving = None;
         }
         if H::WAITS {
-            // Who is blocked in a send to it is let go.
+            // Release the places that are blocked in a send to it.
             let senders = (0..self.place_states.len() as u32).map(PlaceId);
             senders.filter(|place| *place != gone).for_each(|place| self.forget_receiver(place, gone));
         }
@@ -317,6 +316,6 @@ impl<H: Handshake> BlockingSendModel for Chunks<H> {
         H::WAITS && (self.own_parts(place).next().is_some() || !self.blocking_sends.of(place).is_empty())
     }
 
-    /// Tells nobody: an attempt to send takes nothing in, so it answers nobody.
+    /// Does nothing: a send attempt receives nothing, so it answers nobody.
     fn drain_wakeups(&mut self, _place: PlaceId, _wakeups: &mut Wakeups) {}
 }

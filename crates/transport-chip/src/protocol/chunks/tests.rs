@@ -1,4 +1,4 @@
-//! How buffers are divided by the protocols that move one chunk at a time.
+//! Tests of the division of buffers by the protocols that move one chunk at a time.
 
 use super::{Handshake, RcceX10, SectionChannel, Sections};
 use isles_transport::Class;
@@ -7,7 +7,7 @@ fn lines(handshake: &impl Handshake) -> [u32; 2] {
     lines_of(handshake, 0)
 }
 
-/// Lines of a chunk of a message of `bytes` bytes.
+/// Returns the lines of a chunk of a message of `bytes` bytes.
 fn lines_of(handshake: &impl Handshake, bytes: usize) -> [u32; 2] {
     [Class::Control, Class::Data].map(|class| handshake.chunk_lines(class, bytes))
 }

@@ -1,10 +1,9 @@
-//! The transfer of a message, chunk by chunk: into a part of the buffer, out of it at the receiver, and answered.
+//! The transfer of a message, chunk by chunk: writing, taking and answering.
 //!
-//! Behind the transfer itself come the answers (what a sender knows of its parts, and what it reads to know more) and
-//! what a place does while it is blocked in a send ([`Handshake::WAITS`]). Invariants: a chunk is written only when the
-//! one before it is answered, so a part holds one at most and a lane delivers them in the order in which they were
-//! written; a place that is blocked in a send keeps one message of each sender and class at most, because senders ask
-//! before they send.
+//! After the transfer come the answers, as seen by the sender, and the operations of a place blocked in a send
+//! ([`Handshake::WAITS`]). Invariants: a chunk is written only after the previous one is answered, so a part holds at
+//! most one and a lane delivers chunks in order; a place blocked in a send keeps at most one message of each sender and
+//! class, because senders check this before they send.
 
 use super::{ArrivingChunk, Chunks, Handshake, PartInUse, Remainder, Route};
 use crate::cores::Cores;
@@ -17,7 +16,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
 
 impl<H: Handshake> Chunks<H> {
-    /// Begins a message whose part is free; returns when its first chunk arrives.
+    /// Starts a message whose part is free; returns the arrival time of its first chunk.
     pub(super) fn begin(
         &mut self,
         cores: &mut Cores,
@@ -32,7 +31,7 @@ impl<H: Handshake> Chunks<H> {
         self.push(cores, lane).expect("a free part takes a chunk")
     }
 
-    /// Writes the next chunk of a lane if its last one is answered; returns when it arrives.
+    /// Writes the next chunk of a lane if its last one is answered; returns the arrival time.
     pub(super) fn push(&mut self, cores: &mut Cores, lane: usize) -> Option<Picoseconds> {
         let (route, part) = (self.route_of(lane), self.part_of(lane));
         if self.held[part].is_some_and(|held| held.awaited) {
@@ -43,7 +42,7 @@ impl<H: Handshake> Chunks<H> {
         let lines = rest.lines.min(self.handshake.chunk_lines(route.class, of));
         rest.lines -= lines;
         cores.load_private(route.source, lines, of);
-        self.handshake.put(cores, route, (lines, of));
+        self.handshake.put(cores, route, lines, of);
         let arrival = cores.now(route.source);
         self.held[part] = Some(PartInUse { lane, awaited: true });
         let message = if rest.lines == 0 {
@@ -59,7 +58,7 @@ impl<H: Handshake> Chunks<H> {
         Some(arrival)
     }
 
-    /// Takes the first chunk, of both classes or of control only, that had arrived at `until`; `Some(None)` if it was
+    /// Takes the first chunk, of either class or of control only, that had arrived at `until`; `Some(None)` if it was
     /// not the last of its message.
     pub(super) fn fetch(
         &mut self,
@@ -76,7 +75,7 @@ impl<H: Handshake> Chunks<H> {
         let (lane, route) = (head.1, self.route_of(head.1));
         let chunk = self.lanes[lane].arriving.take()?;
         cores.compute(place, RECEIVE_CYCLES, TimeCategory::Handling);
-        self.handshake.get(cores, route, (chunk.lines, chunk.of));
+        self.handshake.get(cores, route, chunk.lines, chunk.of);
         cores.store_private(place, chunk.lines, chunk.of, StorePolicy::Prefetching);
         let answered = cores.now(place);
         self.place_states[route.source.index()].answers.push((answered, lane));
@@ -94,13 +93,13 @@ impl<H: Handshake> Chunks<H> {
 }
 
 impl<H: Handshake> Chunks<H> {
-    /// Returns the contents of the parts of `place`.
+    /// Returns the parts of `place` in use.
     pub(super) fn own_parts(&self, place: PlaceId) -> impl Iterator<Item = &PartInUse> {
         let parts = self.held.len() / self.place_states.len();
         self.held[place.index() * parts..][..parts].iter().flatten()
     }
 
-    /// Parts of `place` whose last chunk is not answered, if that is to be looked at apart from polls.
+    /// Returns the number of parts of `place` with an unanswered chunk, if polls do not see answers.
     pub(super) fn awaited(&self, place: PlaceId) -> u32 {
         if H::POLL_SEES_ANSWERS {
             return 0;
@@ -108,7 +107,7 @@ impl<H: Handshake> Chunks<H> {
         self.own_parts(place).filter(|held| held.awaited).count() as u32
     }
 
-    /// Lines of flags that a poll reads.
+    /// Returns the number of flag lines that a poll reads.
     pub(super) fn flag_lines(&self) -> u32 {
         self.place_states.len() as u32 - 1
     }
@@ -117,7 +116,7 @@ impl<H: Handshake> Chunks<H> {
         self.held[self.part_of(lane)].is_none()
     }
 
-    /// Returns `true` if the part of `lane` is free; looks at the flags of answers if some are on their way.
+    /// Returns `true` if the part of `lane` is free; reads the answer flags first if answers are in flight.
     pub(super) fn becomes_free(&mut self, cores: &mut Cores, lane: usize) -> bool {
         let place = self.route_of(lane).source;
         if !self.is_free(lane) && !self.place_states[place.index()].answers.is_empty() {
@@ -127,7 +126,7 @@ impl<H: Handshake> Chunks<H> {
         self.is_free(lane)
     }
 
-    /// Reads `lines` lines of flags, and takes the answers that had arrived when the turn began.
+    /// Reads `lines` lines of flags, and takes the answers that had arrived at the start of the turn.
     pub(super) fn read_answers(&mut self, cores: &mut Cores, place: PlaceId, lines: u32) {
         cores.read_own_lines(place, lines, TimeCategory::Polling);
         let seen = cores.present();
@@ -146,7 +145,7 @@ impl<H: Handshake> Chunks<H> {
 }
 
 impl<H: Handshake> Chunks<H> {
-    /// Serves what arrives for a place that is blocked in a send: takes it, answers, and keeps it for later.
+    /// Serves arrivals for a place blocked in a send: takes, answers and keeps them.
     pub(super) fn serve(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         self.poll(cores, place);
         let present = cores.present();
@@ -156,7 +155,7 @@ impl<H: Handshake> Chunks<H> {
         self.blocking_sends.drain_wakeups(place, wakeups);
     }
 
-    /// Begins the next message of a place whose last one is answered.
+    /// Starts the next message of a place whose last one is answered.
     pub(super) fn send_next(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         if self.own_parts(place).next().is_none()
             && let Some((out, content)) = self.blocking_sends.of_mut(place).pop()
@@ -165,8 +164,8 @@ impl<H: Handshake> Chunks<H> {
         }
     }
 
-    /// Returns the time at which a place that is blocked in a send begins the next message: at once, or `None` if it
-    /// waits for an answer.
+    /// Returns the time at which a place blocked in a send can start the next message: at once, or `None` if it waits
+    /// for an answer.
     pub(super) fn resumes(&self, place: PlaceId) -> Option<Picoseconds> {
         let is_awaited = self.own_parts(place).next().is_some();
         (!is_awaited && !self.blocking_sends.of(place).is_empty()).then_some(Picoseconds::ZERO)

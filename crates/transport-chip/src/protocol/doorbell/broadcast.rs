@@ -1,8 +1,8 @@
-//! Messages that the interrupt services of cores pass on: where rings and the asynchronous broadcast meet.
+//! Asynchronous broadcasts of the protocol `doorbell`, forwarded by the interrupt services of cores.
 //!
-//! A place finds them among the entries of its rings, by arrival, but they lie in its private memory: they take no
-//! line of a ring and are owed no credit. Invariant: what comes from one place in one class is found in the order of
-//! sending, whichever way it came.
+//! A place finds these messages among the entries of its rings, by arrival. They are in private memory, so they take no
+//! line of a ring and need no credit. Invariant: messages of one place and class are found in the order of sending,
+//! whichever way they came.
 
 use super::rings::Occupancy;
 use super::{Doorbell, RingCost};
@@ -15,8 +15,8 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
 impl Doorbell {
-    /// Returns `true` if such a message may be sent now: no block is on its way to a receiver, and none has too much of
-    /// it unread.
+    /// Returns `true` if a broadcast may be sent now: no block is in flight to a receiver, and each has room for an
+    /// unread message.
     pub(super) fn may_relay(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
         let known = |out: &Outgoing| self.pairs.known(out.to, out.from, out.class);
         let streams = out.each().any(|out| known(&out).is_some_and(|lane| self.lanes[lane].streams));
@@ -24,15 +24,14 @@ impl Doorbell {
         !streams && relays.is_some_and(|relays| relays.has_room(cores, out))
     }
 
-    /// Returns the time at which an entry of a lane that arrives at `arrival` is found: not before what was relayed
-    /// earlier.
+    /// Returns the time at which an entry of a lane due at `arrival` is found: not before earlier relayed messages.
     #[inline(never)] // Without asynchronous broadcasts none comes here.
     pub(super) fn behind(&self, lane: usize, arrival: Picoseconds) -> Picoseconds {
         let place_state = &self.place_states[self.target_of(lane).index()];
         place_state.inbox.behind(self.source_of(lane), lane as u32, arrival)
     }
 
-    /// Lets one of the receivers of a message that comes down a tree find it; returns when it does.
+    /// Adds a message from a tree to the inbox of one receiver; returns the time at which it is found.
     pub(super) fn find_relayed(
         &mut self,
         out: &Outgoing,
@@ -49,7 +48,7 @@ impl Doorbell {
         arrival
     }
 
-    /// Takes an entry that came down a tree.
+    /// Takes an entry from a tree.
     #[cold]
     pub(super) fn take_relayed(
         &mut self,
@@ -67,7 +66,7 @@ impl Doorbell {
 }
 
 impl InboxEntry<RingCost> {
-    /// Returns `true` if the message is in private memory: every entry of a ring has a line there, or a cell.
+    /// Returns `true` if the message is in private memory: it occupies neither lines of a ring nor a cell.
     #[inline]
     pub(super) fn is_relayed(&self) -> bool {
         self.cost.share == Occupancy::default()

@@ -1,4 +1,4 @@
-//! How the message buffer of a core is divided.
+//! The layout of a core's message buffer.
 //!
 //! ```text
 //! flags       what each other place writes, read at every poll
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! `u` is a fifth of each other place's part of the lines behind the flags, from 1 to [`RING_UNIT_MAX`]. Flags are wide
-//! if a line holds so much: among up to 5 places with lines of 32 bytes.
+//! if they fit into one line: with up to 5 places and lines of 32 bytes.
 
 use crate::protocol::MESSAGE_BYTES_MIN;
 use isles_transport::Class;
@@ -23,35 +23,35 @@ use std::ops::Range;
 /// Bytes of an entry besides the message: length, handler, kind, and the slot of a long message.
 const HEADER_BYTES: usize = 8;
 
-/// Bytes of a wide flag without content: counts, and the header in the cell.
+/// Bytes of a wide flag without content: the counts, and the header in the cell.
 const WIDE_BYTES: u32 = 8;
 
-/// Most lines of a control ring: more do not pay, because the first have long been taken. Ring lines are counted in
-/// bytes.
+/// Maximum lines of a control ring; more would not help, because the first are taken long before. Ring lines are
+/// counted in bytes.
 const RING_UNIT_MAX: u32 = 5;
 
-/// Lines of a ring at most: entries have a line at least, but for the one in the cell, and a flag counts those that are
-/// new in half a byte or in a byte.
+/// Maximum lines of a ring, with narrow and wide flags: each entry except the one in the cell has at least a line, and
+/// a flag counts new entries in half a byte or a byte.
 const RING_LINES_MAX: [u32; 2] = [15, 240];
 const _: () = assert!(2 * RING_UNIT_MAX <= RING_LINES_MAX[0]);
 
-/// Parts of the lines: data rings may take a quarter, the slots of control a sixth. A data message that finds room at
-/// the receiver needs no line for its location, and few control messages are so long.
+/// Parts of the lines: data rings may take a quarter, the slots of control a sixth. A data message in the ring needs no
+/// line for its location, and few control messages are long enough for a slot.
 const DATA_RINGS_PART: u32 = 4;
 const CONTROL_SLOTS_PART: u32 = 6;
 
-/// Least length, in lines, of a message sent in halves: the receiver takes one while the other is written. Halves cost
-/// one more entry, so shorter messages do not gain what that costs.
+/// Minimum length, in lines, of a message sent in halves: the receiver takes one half while the other is written.
+/// Halves cost one more entry, which does not pay for shorter messages.
 const HALVED_LINES_MIN: u32 = 32;
 
-/// Least lines of a slot for which the last two pieces of a block are equal; in smaller slots each piece costs little
-/// more than its instructions.
+/// Minimum lines of a slot for which the last two pieces of a block are made equal; in smaller slots each piece costs
+/// little more than its instructions.
 const HALVED_SLOT_MIN: u32 = 24;
 
-/// Slots by class: two keep one piece under way while the next is written; data has other receivers beside.
+/// Slots by class: with two, one piece is in flight while the next is written; data has more, for other receivers.
 const SLOTS: [u32; 2] = [2, 4];
 
-/// Slots of the class that has most.
+/// Maximum number of slots of a class.
 pub(super) const SLOTS_MAX: usize = 4;
 const _: () = assert!(SLOTS[0] as usize <= SLOTS_MAX && SLOTS[1] as usize <= SLOTS_MAX);
 
@@ -59,16 +59,16 @@ const _: () = assert!(SLOTS[0] as usize <= SLOTS_MAX && SLOTS[1] as usize <= SLO
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DoorbellLayout {
     line_bytes: usize,
-    /// Lines with flags: doorbells and credits.
+    /// Lines of flags: doorbells and credits.
     pub(crate) flag_lines: u32,
     /// Lines of one ring.
     pub(crate) ring_lines: [u32; 2],
     pub(crate) slots: [u32; 2],
     /// Lines of one slot.
     pub(crate) slot_lines: [u32; 2],
-    /// Bytes of the longest message that is no block.
+    /// Size in bytes of the longest message other than a block.
     pub(crate) message_bytes_max: [usize; 2],
-    /// Bytes of content in a cell besides the header; `None` if there are no cells.
+    /// Bytes of content in a cell; `None` if there are no cells.
     cell_bytes: Option<u32>,
 }
 
@@ -87,7 +87,7 @@ impl DoorbellLayout {
         let cell_bytes = (line_bytes / peers).checked_sub(WIDE_BYTES);
         let behind_flags = lines - flag_lines;
         let least = slots_least(line_bytes);
-        // What slots of the least length leave to each pair of places.
+        // Lines that slots of the minimum length leave to each pair of places.
         let room = (behind_flags - least) / peers;
         let most = RING_LINES_MAX[usize::from(cell_bytes.is_some())];
         let ring_lines = ring_lines(behind_flags / peers, room, most);
@@ -106,37 +106,38 @@ impl DoorbellLayout {
         })
     }
 
-    /// Lines that `len` bytes take.
+    /// Returns the number of lines of `len` bytes.
     pub(crate) fn lines(&self, len: usize) -> u32 {
         len.div_ceil(self.line_bytes) as u32
     }
 
-    /// Lines of a ring that a message of `len` bytes takes, if it goes there itself.
+    /// Returns the lines of a ring for a message of `len` bytes, if it fits into the ring.
     #[inline]
     pub(crate) fn ring_lines_of(&self, class: Class, len: usize) -> Option<u32> {
         let bytes = HEADER_BYTES + len;
-        // That most take one line spares a division.
+        // Most messages take one line, which avoids a division.
         let lines = if bytes <= self.line_bytes { 1 } else { self.lines(bytes) };
         (lines <= self.ring_lines[class as usize]).then_some(lines)
     }
 
-    /// Returns `true` if places have cells.
+    /// Returns `true` if flags have cells.
     #[inline]
     pub(crate) fn has_cells(&self) -> bool {
         self.cell_bytes.is_some()
     }
 
-    /// Lines of a ring that a message of `len` bytes takes whose header is in a cell, if it goes there itself; none at
-    /// all if the cell holds its content, too.
+    /// Returns the lines of a ring for a message of `len` bytes with its header in a cell, if it fits; 0 if the cell
+    /// holds its content as well.
     pub(crate) fn lines_beside_cell(&self, class: Class, len: usize) -> Option<u32> {
         let room = self.cell_bytes? as usize;
         let lines = if len <= room { 0 } else { self.lines(len) };
         (lines <= self.ring_lines[class as usize]).then_some(lines)
     }
 
-    /// Lengths of messages of `class` that gain if several fetch them from one slot.
+    /// Returns the lengths of messages of `class` for which several receivers should fetch from one slot.
     pub(crate) fn shared_bytes(&self, class: Class) -> Range<usize> {
-        // A ring may hold much, but to write that into several costs more than to let them fetch it.
+        // A ring may hold long messages, but writing one into several rings costs more than letting the receivers fetch
+        // it.
         let lines = self.ring_lines[class as usize].min([1, 2][class as usize] * RING_UNIT_MAX);
         ring_bytes(lines, self.line_bytes) + 1..self.slot_lines[class as usize] as usize * self.line_bytes + 1
     }
@@ -147,7 +148,7 @@ impl DoorbellLayout {
         (lines >= HALVED_LINES_MIN).then(|| lines.div_ceil(2))
     }
 
-    /// Returns the lines of the next piece of a block of `class`, of which `left` lines are left.
+    /// Returns the lines of the next piece of a block of `class` with `left` lines left.
     pub(crate) fn piece_lines(&self, class: usize, left: u32) -> u32 {
         let most = self.slot_lines[class];
         let is_halved = most >= HALVED_SLOT_MIN && left > most && left < 2 * most;
@@ -155,25 +156,25 @@ impl DoorbellLayout {
     }
 }
 
-/// Returns the bytes of the longest message in `lines` lines of a ring, besides its header.
+/// Returns the size in bytes of the longest message in `lines` lines of a ring, without its header.
 fn ring_bytes(lines: u32, line_bytes: usize) -> usize {
     lines as usize * line_bytes - HEADER_BYTES
 }
 
-/// Returns the bytes of the longest message of each class that a ring or a slot of these lines holds.
+/// Returns the size in bytes of the longest message of each class that fits into a ring or a slot of these lines.
 fn longest(ring_lines: [u32; 2], slot_lines: [u32; 2], line_bytes: usize) -> [usize; 2] {
     [0, 1].map(|class| ring_bytes(ring_lines[class], line_bytes).max(slot_lines[class] as usize * line_bytes))
 }
 
-/// Returns the lines of the two rings of a pair of places, each pair having a part of `part` lines: at most `room` for
-/// both rings, and at most `most` for one.
+/// Returns the lines of the two rings of a pair of places with a part of `part` lines: at most `room` for both, and at
+/// most `most` for one.
 fn ring_lines(part: u32, room: u32, most: u32) -> [u32; 2] {
     let unit = (part / 5).min(room / 3).clamp(1, RING_UNIT_MAX);
     [unit, (part / DATA_RINGS_PART).clamp(2 * unit, most.min(room - unit))]
 }
 
-/// Returns the lines of one slot of each class, if `left` lines are left for all slots, and at most `control_max` for
-/// those of control.
+/// Returns the lines of one slot of each class, with `left` lines for all slots, and at most `control_max` for those of
+/// control.
 fn slot_lines(left: u32, control_max: u32) -> [u32; 2] {
     if left / 3 <= control_max {
         return [left / 3 / SLOTS[0], left * 2 / 3 / SLOTS[1]];
@@ -181,12 +182,13 @@ fn slot_lines(left: u32, control_max: u32) -> [u32; 2] {
     [control_max / SLOTS[0], (left - control_max) / SLOTS[1]]
 }
 
-/// Rings of the least unit, and slots that hold what every transport must carry.
+/// Returns the minimum number of lines: rings of the smallest unit, and slots for the messages that every transport
+/// must carry.
 fn least_lines(peers: u32, flag_lines: u32, line_bytes: u32) -> u32 {
     flag_lines + 3 * peers + slots_least(line_bytes)
 }
 
-/// Returns the least lines of all slots. A third goes to the two of control, and the rest to the four of data.
+/// Returns the minimum lines of all slots; the two of control get a third, the four of data the rest.
 fn slots_least(line_bytes: u32) -> u32 {
     3 * SLOTS[0] * MESSAGE_BYTES_MIN.div_ceil(line_bytes)
 }

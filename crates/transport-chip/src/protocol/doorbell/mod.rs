@@ -1,19 +1,19 @@
-//! The protocol `doorbell`: written at the receiver, noticed by a doorbell, credited with what goes the other way.
+//! The protocol `doorbell`: messages are written at the receiver, signalled by a doorbell, and credited with messages
+//! in the other direction.
 //!
 //! Every ordered pair of places has a small ring in the receiver's buffer for each class. A short message is written
-//! into it; of a longer one the ring carries a line that says in which slot of the *sender's* buffer it lies, from
-//! where the receiver fetches it; a block goes through such slots piece by piece. After the lines of a message the
-//! sender writes its flag, a byte or more in lines that the receiver reads at every poll; of few places it has room for
-//! a header. It also counts what the sender has taken of the other direction, so an answer credits what it answers;
-//! what is owed to others is written when the turn ends or before the place computes. What several places get at once
-//! lies in one slot, which is free when the last of them has credited it.
+//! into it. For a longer one the ring has a line that names a slot in the *sender's* buffer, from which the receiver
+//! fetches it; a block goes through such slots piece by piece. After the lines of a message the sender writes its flag,
+//! one or more bytes in lines that the receiver reads at every poll; with few places it has room for a header. The flag
+//! also counts the entries taken in the other direction, so an answer returns credit; remaining credits are written at
+//! the end of the turn or before the place computes. A message to several places is in one slot, which is free when the
+//! last of them has credited it.
 //!
-//! Here are the state of a place and what the world asks of the protocol. The layout is in `layout`; entries, blocks
-//! and credits are in `rings`; the reasons are in `docs/design/chip-protocols.md`. The bytes themselves travel as
-//! values beside the model; their lines are counted, and a ring without free lines refuses. It does not know turns or
-//! deaths: the world tells it what to forget. Invariants: entries of a ring are written, taken and credited in one
-//! order; what a place takes it owes at once, so whatever its sender counts as taken is waiting, owed or on its way
-//! back.
+//! This file has the state of a place and the operations for the world. `layout` divides the buffers; `rings` has
+//! entries, blocks and credits; `docs/design/chip-protocols.md` has the reasons. The bytes themselves travel as values
+//! beside the model; their lines are counted, and a ring without free lines refuses. Invariants: entries of a ring are
+//! written, taken and credited in one order; a taken entry is owed credit at once, so everything that a sender counts
+//! as taken is waiting, owed or being returned.
 
 mod broadcast;
 mod layout;
@@ -37,7 +37,7 @@ use layout::SLOTS_MAX;
 use rings::{BlockSend, Credit, Lane, Occupancy, bit_of, is_credit_due};
 use std::ops::Range;
 
-/// A lane and its ends.
+/// A lane with its ends.
 #[derive(Clone, Copy)]
 struct LaneEnds {
     source: PlaceId,
@@ -52,7 +52,7 @@ pub(crate) struct Doorbell {
     tie_break: TieBreak,
     lanes: Vec<Lane>,
     place_states: Vec<PlaceState>,
-    /// Carrier of messages to several places, if that is not a slot.
+    /// Asynchronous broadcasts, if they replace shared slots.
     relays: Option<Box<AsyncBroadcast>>,
 }
 
@@ -69,7 +69,7 @@ impl Doorbell {
         }
     }
 
-    /// The same with asynchronous broadcasts, which have their own lines of the buffers.
+    /// Makes the protocol with asynchronous broadcasts, which have lines of their own.
     pub(crate) fn relayed(
         layout: DoorbellLayout,
         relays: AsyncBroadcast,
@@ -79,7 +79,7 @@ impl Doorbell {
         Doorbell { relays: Some(Box::new(relays)), ..Doorbell::new(layout, places, tie_break) }
     }
 
-    /// Lanes of one receiver lie together: it looks at all of them.
+    /// Returns the lane of a pair and class; lanes of one receiver are adjacent, because it polls all of them.
     fn lane_of(&mut self, from: PlaceId, to: PlaceId, class: Class) -> usize {
         let lane = self.pairs.lane(to, from, class);
         if lane >= self.lanes.len() {
@@ -96,7 +96,7 @@ impl Doorbell {
         self.pairs.ends(lane).0
     }
 
-    /// Writes an entry and rings the doorbell; returns when that arrives.
+    /// Writes an entry and rings the doorbell; returns the arrival time.
     fn ring(
         &mut self,
         cores: &mut Cores,
@@ -122,10 +122,10 @@ impl Doorbell {
     }
 }
 
-/// Space that an entry of a ring occupies, and the location of its rest.
+/// Space that an entry of a ring occupies, and the lines to fetch.
 #[derive(Default)]
 struct RingCost {
-    /// Its lines of the ring and its slots of the sender's buffer; none of either if it is in private memory.
+    /// Its lines of the ring and slots of the sender's buffer; none if it is in private memory.
     share: Occupancy,
     /// Lines to read in the sender's buffer.
     fetch: u32,
@@ -135,26 +135,26 @@ struct RingCost {
 struct PlaceState {
     /// Free slots of its buffer, by class.
     slots: [u32; 2],
-    /// Of slots from which several fetch, by class: how many have not credited it; of all others none.
+    /// Number of receivers that have not credited each shared slot, by class; 0 for other slots.
     fetchers: [[u32; SLOTS_MAX]; 2],
-    /// Blocks under way from here, one for a lane.
+    /// Blocks in flight from here, at most one for a lane.
     streams: Vec<BlockSend>,
-    /// Credits on their way here.
+    /// Credits in flight to this place.
     credits: Vec<Credit>,
-    /// Start of the turn in which it last looked at its flags.
+    /// Start of the turn in which it last read its flags.
     looked: Picoseconds,
-    /// Entries in the rings here, by class.
+    /// Entries in the rings here.
     inbox: Inbox<RingCost>,
-    /// Lanes with entries taken in this turn and not credited, with their senders; each once.
+    /// Lanes with entries taken in this turn and not credited, with their senders, without duplicates.
     owed: Vec<(PlaceId, usize)>,
-    /// Bits of those senders; nothing is owed to a sender without a bit.
+    /// Bits of these senders; nothing is owed to a sender without its bit.
     owes: u64,
-    /// `true` if one of them may wait for it.
+    /// `true` if one of these senders may be waiting for credit.
     is_credit_due: bool,
 }
 
 impl PlaceState {
-    /// With all slots of its buffer free.
+    /// Makes the state of a place with all slots free.
     fn new(layout: &DoorbellLayout) -> PlaceState {
         PlaceState {
             slots: layout.slots,
@@ -169,7 +169,7 @@ impl PlaceState {
         }
     }
 
-    /// Takes back the slots of a share of one of its lanes, of a class.
+    /// Frees the slots of an occupancy of one of its lanes.
     fn free(&mut self, class: usize, share: Occupancy) {
         self.slots[class] += share.own_slots();
         for slot in share.shared_slots() {
@@ -190,7 +190,7 @@ impl ProtocolModel for Doorbell {
     }
 
     fn has_room_up_to(&self, out: &Outgoing, len: usize) -> bool {
-        // What lies in a slot takes one line of the ring, but a shorter one may want all of them.
+        // A message in a slot takes one line of the ring, but a shorter one may need all of them.
         self.fits(out, len, self.layout.ring_lines[out.class as usize])
     }
 
@@ -260,7 +260,7 @@ impl ProtocolModel for Doorbell {
         self.place_states[place.index()].looked = cores.present();
     }
 
-    /// The flags tell of credits, too.
+    /// The flags include credits, so `with_credits` makes no difference.
     fn poll_period(&self, cores: &Cores, place: PlaceId, _with_credits: bool) -> Picoseconds {
         let acknowledgements = self.relays.as_ref().map(|relays| relays.attention(cores, place));
         let flags = cores.own_read(place, self.layout.flag_lines);
@@ -312,7 +312,7 @@ impl ProtocolModel for Doorbell {
         Some(queued.open())
     }
 
-    /// Only what the sender may wait for: the rest may still go with a message of this turn.
+    /// Returns only credits that a sender may be waiting for; the others may still go with a message of this turn.
     fn return_credits(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         if std::mem::take(&mut self.place_states[place.index()].is_credit_due) {
             self.write_credits(cores, place, wakeups, is_credit_due);
@@ -334,7 +334,8 @@ impl ProtocolModel for Doorbell {
         for lane in known.into_iter().flatten() {
             let ring = &mut self.lanes[lane];
             ring.streams = false;
-            // What it owes is forgotten with what was taken: it may still write a credit at the end of its turn.
+            // Its owed credit is dropped with the taken entries; otherwise it might still write a credit at the end of
+            // its turn.
             ring.owed = Occupancy::default();
             let taken = std::mem::take(&mut ring.taken);
             let place_state = &mut self.place_states[place.index()];
@@ -367,7 +368,7 @@ impl ProtocolModel for Doorbell {
 }
 
 impl MulticastModel for Doorbell {
-    /// Returns the lengths worth relaying; a message that fits a short ring would gain nothing.
+    /// Returns the lengths worth multicasting; a message that fits into a short ring would gain nothing.
     fn bytes(&self, class: Class) -> Range<usize> {
         self.relays.as_ref().map_or_else(|| self.layout.shared_bytes(class), |relays| relays.message_bytes())
     }

@@ -1,19 +1,19 @@
-//! The rings of the protocol: one from each place to each other one in each class, with the slots behind it.
+//! The rings of the protocol, one for each ordered pair of places and class, and the slots behind them.
 //!
-//! [`Occupancy`] is what the entries of a ring hold until they are credited. Then come, in this order: whether a
-//! message finds lines and a slot; how a message becomes entries; the pieces of a block, which go as far as slots and
-//! lines are free; credits, by which a sender learns what was taken.
+//! [`Occupancy`] is the space that entries of a ring hold until they are credited. Then follow the check for free lines
+//! and slots, the writing of messages as entries, the credits that tell a sender what was taken, and the pieces of a
+//! block, which are sent as far as slots and lines are free.
 //!
-//! A place that has nothing of a class under way to another one, as it knows, and no header in its cell there, writes
-//! the header of its next entry into the cell, which the receiver's poll reads anyway. That entry is the first that the
-//! receiver has not taken, whatever follows it in the ring; so the cell needs no number, only a bit that turns. It is
-//! free again when that entry is credited.
+//! A place that knows of no entry in flight of a class to another place, and of no header in its cell there, writes the
+//! header of its next entry into the cell, which the receiver's poll reads anyway. That entry is the first that the
+//! receiver has not taken, so the cell needs no number, only a bit that alternates. The cell is free again when that
+//! entry is credited.
 //!
-//! A receiver notes what it owes each lane. A sender that may be waiting gets its credit when the batch is taken in,
+//! A receiver records the credit owed to each lane. A sender that may be waiting gets it after the batch of arrivals,
 //! the others with the next message to them or at the end of the turn.
 //!
-//! Invariants: a ring through which a block goes has no room for anything else, so nothing comes between its pieces; of
-//! each ordered pair of places at most one entry has the cell; what is owed is at most what was taken.
+//! Invariants: a ring with a block in flight has no room for other messages, so nothing comes between its pieces; at
+//! most one entry of each ordered pair of places uses the cell; at most what was taken is owed.
 
 use super::layout::SLOTS_MAX;
 use super::{Doorbell, DoorbellLayout, LaneEnds, PlaceState};
@@ -29,13 +29,12 @@ use isles_transport::{HandlerId, PlaceId};
 pub(super) struct Occupancy {
     /// Lines of the ring.
     pub(super) lines: u8,
-    /// Slots of the sender's buffer: in the low half how many are this lane's own, in the high half as bits those from
-    /// which other lanes fetch, too; between them [`CELL`]. No lane has one of these twice, so shares are added as they
-    /// stand.
+    /// Slots of the sender's buffer: the low bits count this lane's own slots, the high half has a bit for each shared
+    /// slot, and [`CELL`] is in between. No lane has one of these bits twice, so occupancies can be added.
     pub(super) slots: u8,
 }
 
-/// The bit of the cell of the pair of places.
+/// The bit for the cell of the pair of places.
 const CELL: u8 = 8;
 
 impl Occupancy {
@@ -45,16 +44,16 @@ impl Occupancy {
         Occupancy { lines: lines as u8, slots: 0 }
     }
 
-    /// Of one whose header is in the cell.
+    /// Returns the occupancy of a message of `lines` lines with its header in the cell.
     #[inline]
     pub(super) fn beside_cell(lines: u32) -> Occupancy {
         Occupancy { lines: lines as u8, slots: CELL }
     }
 
-    /// Of the line of the ring that tells of a slot of its own.
+    /// The occupancy of a line of the ring that names an own slot.
     pub(super) const OWN_SLOT: Occupancy = Occupancy { lines: 1, slots: 1 };
 
-    /// The same of a slot of that number, from which others fetch, too.
+    /// Returns the occupancy of a line of the ring that names a shared slot.
     pub(super) fn of_shared(slot: u8) -> Occupancy {
         Occupancy { lines: 1, slots: 0x10 << slot }
     }
@@ -65,7 +64,7 @@ impl Occupancy {
         u32::from(self.slots & (CELL - 1))
     }
 
-    /// Returns `true` if there are slots, its own or shared ones.
+    /// Returns `true` if there are slots, own or shared.
     #[inline]
     pub(super) fn has_slots(self) -> bool {
         self.slots & !CELL != 0
@@ -76,7 +75,7 @@ impl Occupancy {
         self.slots & CELL != 0
     }
 
-    /// The numbers of the others.
+    /// Returns the numbers of the shared slots.
     #[inline]
     pub(super) fn shared_slots(self) -> impl Iterator<Item = usize> {
         let bits = self.slots >> 4;
@@ -84,16 +83,16 @@ impl Occupancy {
     }
 }
 
-const _: () = assert!(SLOTS_MAX <= 4, "a half of a byte has so many bits, and three bits count so many");
+const _: () = assert!(SLOTS_MAX <= 4, "half a byte has 4 bits, and 3 bits count to 7");
 
-/// Short, because there are very many and each message needs one or two of them.
+/// State of a lane; small, because there are many and each message needs one or two.
 #[derive(Default)]
 pub(super) struct Lane {
-    /// Space that is written and not credited yet, as the sender knows it.
+    /// Space that is written and not credited yet, as known to the sender.
     pub(super) taken: Occupancy,
-    /// Space that the receiver has taken and not credited.
+    /// Space that the receiver has taken and not credited yet.
     pub(super) owed: Occupancy,
-    /// `true` if a block is under way here.
+    /// `true` if a block is in flight on this lane.
     pub(super) streams: bool,
 }
 
@@ -112,17 +111,18 @@ impl std::ops::SubAssign for Occupancy {
 }
 
 impl Doorbell {
-    /// Lines of the ring of `occupancy` that are free, as its sender knows.
+    /// Returns the number of free lines of the ring of `lane`, as known to its sender.
     pub(super) fn free_lines(&self, lane: usize) -> u32 {
         self.layout.ring_lines[lane % 2] - u32::from(self.lanes[lane].taken.lines)
     }
 
-    /// Returns `true` if the lines of a message are free in the ring; if it goes into a slot, that and `beside` lines.
+    /// Returns `true` if the ring has free lines for a message; for one in a slot, if a slot and `beside` lines are
+    /// free.
     pub(super) fn fits(&self, out: &Outgoing, len: usize, beside: u32) -> bool {
         self.has_lines(out, self.layout.ring_lines_of(out.class, len), beside)
     }
 
-    /// Returns the same for a message that takes `lines` lines of the ring, or goes into a slot.
+    /// As [`Doorbell::fits`], for a message that takes `lines` lines of the ring, or a slot if `None`.
     #[inline]
     pub(super) fn has_lines(&self, out: &Outgoing, lines: Option<u32>, beside: u32) -> bool {
         let has_slot = lines.is_some() || self.place_states[out.from.index()].slots[out.class as usize] > 0;
@@ -133,7 +133,7 @@ impl Doorbell {
         !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= wanted
     }
 
-    /// Returns `true` if `place` finds the room that `fits` wants; looks for credit if needed.
+    /// Returns `true` if `fits` finds room for `place`, after polling for credit if needed.
     #[inline]
     pub(super) fn finds(
         &mut self,
@@ -151,7 +151,7 @@ impl Doorbell {
 }
 
 impl Doorbell {
-    /// Writes a message for which there is room, among places that have cells; returns when its first part arrives.
+    /// Writes a message for which there is room, in a layout with cells; returns the arrival time of its first part.
     #[inline(never)] // Where places are many, none comes here.
     pub(super) fn write(
         &mut self,
@@ -173,8 +173,8 @@ impl Doorbell {
         }
     }
 
-    /// Returns `true` if the next entry may have its header in the cell. A look of its own would cost more than that
-    /// spares.
+    /// Returns `true` if the next entry can have its header in the cell. It does not poll for that, which would cost
+    /// more than it saves.
     fn finds_cell(&mut self, LaneEnds { source, lane, .. }: LaneEnds) -> bool {
         if !self.layout.has_cells() {
             return false;
@@ -184,7 +184,7 @@ impl Doorbell {
         self.lanes[lane].taken == Occupancy::default() && !self.lanes[other_class].taken.has_cell()
     }
 
-    /// Writes a message into the ring of its receiver, a long one in halves.
+    /// Writes a message into the receiver's ring, a long one in halves.
     fn write_remote(
         &mut self,
         cores: &mut Cores,
@@ -229,25 +229,26 @@ impl Doorbell {
     }
 }
 
-/// A credit that the sender has not looked at yet.
+/// A credit that the sender has not read yet.
 pub(super) struct Credit {
     pub(super) arrival: Picoseconds,
     pub(super) lane: usize,
     pub(super) share: Occupancy,
 }
 
-/// Returns `true` if a sender may wait for this credit of a ring of `lines` lines: more than half of it, or a slot.
+/// Returns `true` if a sender may be waiting for this credit of a ring of `lines` lines: more than half of the lines,
+/// or a slot.
 pub(super) fn is_credit_due(owed: Occupancy, lines: u32) -> bool {
     owed.has_slots() || 2 * u32::from(owed.lines) > lines
 }
 
-/// The bit of a place, which it may share with others.
+/// Returns the bit of a place, which others may share.
 pub(super) fn bit_of(place: PlaceId) -> u64 {
     1 << (place.0 % u64::BITS)
 }
 
 impl Doorbell {
-    /// Lets a message of `place` that arrives at `target` credit everything taken from `target` and not credited yet.
+    /// Credits everything owed to `target` with a message of `place` that arrives there at `arrival`.
     pub(super) fn credit_along(&mut self, place: PlaceId, target: PlaceId, arrival: Picoseconds) {
         let mut owed = std::mem::take(&mut self.place_states[place.index()].owed);
         owed.retain(|(source, lane)| {
@@ -259,14 +260,15 @@ impl Doorbell {
         self.place_states[place.index()].owed = owed;
     }
 
-    /// Credits at `arrival` everything that was taken from `source` on a lane and not credited yet.
+    /// Credits everything owed to `source` on a lane, at `arrival`.
     #[inline]
     fn credit(&mut self, source: PlaceId, lane: usize, arrival: Picoseconds) {
         let share = std::mem::take(&mut self.lanes[lane].owed);
         self.place_states[source.index()].credits.push(Credit { arrival, lane, share });
     }
 
-    /// Writes the credits of `place` that are wanted, by what is owed and how many lines the ring has.
+    /// Writes the owed credits of `place` for which `is_wanted` returns `true`, given the occupancy and the lines of
+    /// the ring.
     #[inline]
     pub(super) fn write_credits(
         &mut self,
@@ -282,7 +284,7 @@ impl Doorbell {
         let (mut last, mut kept) = (None, 0);
         for index in 0..owed.len() {
             let (source, lane) = self.place_states[place.index()].owed[index];
-            // By sender: one flag line carries what is owed to it in both classes.
+            // By sender, because one flag line carries its credits of both classes.
             if last != Some(source) {
                 if !is_wanted(self.lanes[lane].owed, self.layout.ring_lines[lane % 2]) {
                     self.place_states[place.index()].owed[kept] = (source, lane);
@@ -302,7 +304,7 @@ impl Doorbell {
         }
     }
 
-    /// Reads the flags of `place`, once a turn.
+    /// Reads the flags of `place`, once per turn.
     pub(super) fn look(&mut self, cores: &mut Cores, place: PlaceId) {
         let looked = &mut self.place_states[place.index()].looked;
         if *looked < cores.present() {
@@ -311,7 +313,8 @@ impl Doorbell {
         }
     }
 
-    /// Takes the credits that `place` has seen: those that had arrived when the turn began in which it looked last.
+    /// Takes the credits that `place` has seen: those that had arrived at the start of the turn in which it last read
+    /// its flags.
     pub(super) fn take_credits(&mut self, place: PlaceId) {
         let (place_states, lanes) = (&mut self.place_states, &mut self.lanes);
         let place_state = &mut place_states[place.index()];
@@ -328,7 +331,7 @@ impl Doorbell {
     }
 }
 
-/// A block under way.
+/// A block being sent.
 pub(super) struct BlockSend {
     pub(super) lane: usize,
     pub(super) handler: HandlerId,
@@ -338,7 +341,7 @@ pub(super) struct BlockSend {
 }
 
 impl Doorbell {
-    /// Writes pieces of a lane's block as far as there is room.
+    /// Writes pieces of a lane's block as long as there is room.
     pub(super) fn push_block(&mut self, cores: &mut Cores, lane: usize, wakeups: &mut Wakeups) {
         let (place, target, class) = (self.source_of(lane), self.target_of(lane), lane % 2);
         while self.place_states[place.index()].slots[class] > 0 && self.free_lines(lane) > 0 {

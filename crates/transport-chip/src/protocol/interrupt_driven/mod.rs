@@ -1,16 +1,14 @@
-//! The protocols whose receiver is interrupted: its interrupt service then takes the message in.
+//! Protocols whose receiver is interrupted, so that its interrupt service receives the message.
 //!
-//! The sender's interrupt service writes a packet and raises an interrupt. The receiver's service answers it whatever
-//! its place is doing, copies the packet into private memory, and the buffer is free again; the place finds the message
-//! when it looks. So a buffer is never held by a place that computes, and all times of a packet are known when it is
-//! sent. The protocols differ in where a packet lies and what the services spend: that is a [`Driver`], one module
-//! each.
+//! The sender's interrupt service writes a packet and raises an interrupt. The receiver's service copies the packet
+//! into private memory even while its place computes, which frees the buffer; the place finds the message at its next
+//! poll. So a computing place never holds a buffer, and all times of a packet are known when it is sent. The protocols
+//! differ in the location of a packet and the costs of the services: that is a [`Driver`], one module each.
 //!
-//! What a service does while its place computes or copies is time that the place loses, and is charged at its next
-//! look; what it does while the place waits costs nothing more. How much of one sender and class may lie unread is
-//! bounded, and an acknowledgement opens that again. It does not know turns or deaths. Invariants: messages of one pair
-//! and class are found in the order in which they were sent; what may lie unread of one sender and class is never more
-//! than [`Driver::UNREAD_MAX`] bytes, as the sender knows; of one lane there is one block at most.
+//! The work of a service while its place computes or copies is charged to the place at its next poll; while the place
+//! waits it costs nothing more. The unread bytes of one sender and class are bounded; acknowledgements free that room.
+//! Invariants: messages of one pair and class are found in the order of sending; at most [`Driver::UNREAD_MAX`] bytes
+//! of one sender and class are unread, as known to the sender; a lane has at most one block.
 
 mod ring;
 mod sockets;
@@ -28,10 +26,10 @@ use isles_chip::kernel::{EventClass, TieBreak};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
 
-/// Bytes of a message that are not its content: length, handler, kind.
+/// Bytes of a message besides its content: length, handler, kind.
 const HEADER_BYTES: usize = 8;
 
-/// A packet on its way.
+/// A packet to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     pub(crate) source: PlaceId,
@@ -45,41 +43,41 @@ pub(crate) trait Driver {
     /// `true` if waiting places are halted until an interrupt wakes them.
     const CALLS: bool;
 
-    /// Most unread bytes of one sender and class.
+    /// Maximum number of unread bytes of one sender and class.
     const UNREAD_MAX: usize;
 
-    /// Bytes of content of a packet of `class`.
+    /// Returns the maximum content of a packet of `class` in bytes.
     fn payload(&self, class: Class) -> usize;
 
     /// Returns the lines of a packet with `bytes` bytes of content.
     fn lines(&self, bytes: usize) -> u32;
 
-    /// The sender's own part, before the packet can be written: calls and copies; also for each packet of a block.
+    /// Charges the sender's part before a packet can be written: calls and copies; for each packet of a block.
     fn prepare(&self, cores: &mut Cores, packet: Packet);
 
-    /// Returns the time at which there is room for the packet, at `ready` or later.
+    /// Returns the time from which there is room for the packet, `ready` or later.
     fn slot(&mut self, cores: &Cores, packet: Packet, ready: Picoseconds) -> Picoseconds;
 
-    /// Writes it at `at` or later and raises the interrupt; when that begins, and how long it takes.
+    /// Writes the packet at `at` or later and raises the interrupt; returns start and duration.
     fn write(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
 
-    /// Returns the time the receiver's system takes to take it in without contention.
+    /// Returns the time of the receiver's system for receiving the packet, without contention.
     fn receive_time(&self, cores: &Cores, packet: Packet) -> Picoseconds;
 
-    /// It does so from `at` on: for how long the packet's lines are still needed, and the whole.
+    /// Receives the packet from `at` on; returns the time for which its lines are needed, and the total time.
     fn receive(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
 
-    /// The lines of the packet are free from `at` on.
+    /// Frees the lines of the packet from `at` on.
     fn free(&mut self, packet: Packet, at: Picoseconds);
 
-    /// Returns the time the place spends to look for messages.
+    /// Returns the time of a poll for messages.
     fn look(&self, cores: &Cores, place: PlaceId) -> Picoseconds;
 
-    /// Returns the time the place spends to read a message of `bytes` bytes.
+    /// Returns the time of the place for reading a message of `bytes` bytes.
     fn read(&self, cores: &Cores, place: PlaceId, bytes: usize) -> Picoseconds;
 
-    /// An acknowledgement of `reader` for `sender`; what each spends on it. `is_due` if the sender may be waiting for
-    /// it.
+    /// Returns the times that reader and sender spend on an acknowledgement. `is_due` is `true` if the sender may be
+    /// waiting for it.
     fn acknowledgement(
         &self,
         cores: &Cores,
@@ -89,7 +87,7 @@ pub(crate) trait Driver {
     ) -> [Picoseconds; 2];
 }
 
-/// All systems of a run.
+/// The systems of all cores of a run.
 pub(crate) struct InterruptDriven<D> {
     driver: D,
     pairs: LaneIndex,
@@ -119,14 +117,14 @@ impl<D: Driver> InterruptDriven<D> {
     }
 }
 
-/// Messages under way from one place to another in one class.
+/// Messages in flight from one place to another in one class.
 #[derive(Default)]
 struct Lane {
-    /// Bytes that are not read, as the sender knows.
+    /// Number of unread bytes, as known to the sender.
     unread: usize,
     /// Time at which the last message is found.
     last: Picoseconds,
-    /// Messages and pieces that are not taken.
+    /// Number of messages and pieces not taken yet.
     waiting: u32,
     stream: Option<BlockSend>,
 }
@@ -134,13 +132,13 @@ struct Lane {
 /// State of one place beside its lanes.
 #[derive(Default)]
 struct PlaceState {
-    /// Its packets, each with its bytes.
+    /// Packets for this place, with their bytes.
     inbox: Inbox<usize>,
-    /// Lanes with a block under way from here.
+    /// Lanes with a block in flight from here.
     streams: Vec<usize>,
-    /// On their way here.
+    /// Acknowledgements in flight to this place.
     acknowledgements: Vec<Acknowledgement>,
-    /// Read here and not told: the lane, its bytes.
+    /// Lane and bytes of messages read and not yet acknowledged.
     owed: Vec<(usize, usize)>,
     system: InterruptService,
 }
@@ -283,7 +281,7 @@ impl<D: Driver> ProtocolModel for InterruptDriven<D> {
 }
 
 impl<D: Driver> InterruptDriven<D> {
-    /// Sends a packet with `bytes` bytes of a lane; returns when it can be found.
+    /// Sends a packet with `bytes` bytes of a lane; returns the time at which it can be found.
     fn inject(&mut self, cores: &mut Cores, lane: usize, bytes: usize, piece: Fragment) -> Picoseconds {
         let (source, target, class) = self.pairs.ends(lane);
         let packet = Packet { source, target, class, lines: self.driver.lines(bytes) };
@@ -295,11 +293,12 @@ impl<D: Driver> InterruptDriven<D> {
         if slot == ready {
             cores.spend(source, (start - ready) + took, TimeCategory::Copying);
         } else {
-            // The system goes on with it by itself when there is room.
+            // The system continues by itself when there is room.
             self.place_state(source).system.reserve(cores.present(), start, took);
         }
         let called = start + took + cores.times(source).interrupt.unwrap_or_default().over(0);
-        // First when it can, then what is in its way at that time: several that come at once each wait only once.
+        // First the start of the service, then contention at that time, so that simultaneous packets each wait only
+        // once.
         let alone = self.driver.receive_time(cores, packet);
         let begin = self.place_state(target).system.reserve(cores.present(), called, alone);
         let (needed, whole) = self.driver.receive(cores, packet, begin);
@@ -316,7 +315,7 @@ impl<D: Driver> InterruptDriven<D> {
     }
 }
 
-/// Bytes that were read.
+/// An acknowledgement of read bytes.
 struct Acknowledgement {
     arrival: Picoseconds,
     lane: usize,
@@ -324,13 +323,13 @@ struct Acknowledgement {
 }
 
 impl<D: Driver> InterruptDriven<D> {
-    /// Returns `true` if no block is under way and a message of `len` bytes may be unread beside the others.
+    /// Returns `true` if no block is in flight and there is room for another `len` unread bytes.
     fn fits(&self, lane: usize, len: usize) -> bool {
         let Lane { unread, stream, .. } = &self.lanes[lane];
         stream.is_none() && unread + HEADER_BYTES + len <= D::UNREAD_MAX
     }
 
-    /// Takes the acknowledgements that had come when the turn began.
+    /// Takes the acknowledgements that had arrived at the start of the turn.
     fn read_acknowledgements(&mut self, cores: &Cores, place: PlaceId) {
         let seen = cores.present();
         let (place_states, lanes) = (&mut self.place_states, &mut self.lanes);
@@ -343,7 +342,7 @@ impl<D: Driver> InterruptDriven<D> {
         });
     }
 
-    /// Tells the senders of what `place` has read and not told, and when they hear of it.
+    /// Acknowledges everything that `place` has read, and adds the arrivals to `wakeups`.
     fn write_acknowledgements(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         let mut owed = std::mem::take(&mut self.place_state(place).owed);
         owed.sort_unstable();
@@ -368,7 +367,7 @@ impl<D: Driver> InterruptDriven<D> {
     }
 }
 
-/// A block of which something is still to be sent.
+/// A partly sent block.
 struct BlockSend {
     handler: HandlerId,
     content: MessageContent,
@@ -376,7 +375,7 @@ struct BlockSend {
 }
 
 impl<D: Driver> InterruptDriven<D> {
-    /// Sends packets of a lane's block as long as the limit of unread bytes allows.
+    /// Sends packets of a lane's block up to the limit of unread bytes.
     fn push_block(&mut self, cores: &mut Cores, lane: usize, wakeups: &mut Wakeups) {
         let (place, target, class) = self.pairs.ends(lane);
         while let Some(mut stream) = self.lanes[lane].stream.take() {

@@ -1,4 +1,4 @@
-//! `ring`: every place has a ring for all senders in its buffer, guarded by its register; an interrupt tells of a
+//! `ring`: every place has a ring for all senders in its buffer, guarded by its register; an interrupt announces a
 //! packet, as in the port of a distributed real-time system.
 //!
 //! ```text
@@ -6,9 +6,9 @@
 //! data      the rest      the same
 //! ```
 //!
-//! Words are written one by one, past the caches: with that choice the published rates near and far come out
-//! (`docs/chip/protocols/ring.md`). The receiver's driver is a task that the interrupt wakes. A place that waits is
-//! halted. The cut between the classes is ours.
+//! Words are written one by one and uncached, which reproduces the published rates near and far
+//! (`docs/chip/protocols/ring.md`). The receiver's driver is a task that the interrupt wakes. A waiting place is
+//! halted. The division into classes is ours.
 
 use super::{Driver, HEADER_BYTES, Packet};
 use crate::cores::{Cores, Costs};
@@ -19,31 +19,31 @@ use isles_chip::kernel::Timeline;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
 
-/// Control gets this part of the lines.
+/// Control gets one part in this number of the lines.
 const CONTROL_PART: u32 = 4;
 
 /// Lines of the longest packet, by class, control first: half a kilobyte, and 4 KB with their header.
 const PACKET_LINES_MAX: [u32; 2] = [17, 129];
 
-/// Lines of one ring that are taken until some moment.
+/// Occupied lines of one ring, with the times until which they are occupied.
 type OccupiedLines = Vec<(Picoseconds, u32)>;
 
 /// All rings.
 pub(crate) struct Ring {
     line_bytes: u32,
-    /// By class, control first.
+    /// Lines by class, control first.
     lines: [u32; 2],
-    /// By receiver and class.
+    /// Occupied lines by receiver and class.
     taken: Vec<[OccupiedLines; 2]>,
     /// Times at which the register of each receiver is held.
     registers: Vec<Timeline>,
 }
 
 impl Ring {
-    /// The rings of all places in the buffers of a chip.
+    /// Makes the rings of all places in the buffers of a chip.
     ///
     /// # Errors
-    /// [`WorldError`]: it does not have what this needs.
+    /// [`WorldError`]: the chip lacks something that the protocol needs.
     pub(crate) fn new(places: u32, costs: &Costs) -> Result<Ring, WorldError> {
         let times = costs.times();
         WorldError::of_missing(&[
@@ -71,7 +71,7 @@ impl Ring {
     }
 }
 
-/// From the interrupt to the task of the driver.
+/// Returns the time from the interrupt to the driver's task.
 fn wake(cores: &Cores, place: PlaceId) -> Picoseconds {
     cores.times(place).task_wake.unwrap_or_default().over(0)
 }
@@ -111,10 +111,10 @@ impl Driver for Ring {
 
     fn write(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
         let Packet { source, target, lines, .. } = packet;
-        // Taking the register and giving it back, and raising the interrupt.
+        // Acquiring and releasing the register, and raising the interrupt.
         let registers = cores.register(source, target) * 3;
         let alone = registers + cores.uncontended_word_write_time(source, target, lines);
-        // Who has the register meets nobody at the buffer's port but the reads of its owner.
+        // The holder of the register contends at the buffer's port only with reads of the buffer's owner.
         let start = self.registers[target.index()].reserve(cores.present(), at, alone);
         (start, registers + cores.word_write_time(source, target, lines, start))
     }
@@ -142,7 +142,7 @@ impl Driver for Ring {
         cores.cycles(place, RECEIVE_CYCLES)
     }
 
-    /// A word in the sender's buffer.
+    /// An acknowledgement is a word in the sender's buffer.
     fn acknowledgement(
         &self,
         cores: &Cores,

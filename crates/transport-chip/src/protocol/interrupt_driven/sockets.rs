@@ -1,18 +1,18 @@
-//! `sockets`: TCP over the mesh, by the network driver of the chip's Linux.
+//! `sockets`: TCP over the mesh, through the network driver of the chip's Linux.
 //!
 //! ```text
 //! descriptors   one byte for each place     written by that place under the owner's register, cleared by the owner
 //! packets       what is left                written by the owner, read by receivers: one ring
 //! ```
 //!
-//! A packet of up to 1,500 bytes lies in the sender's buffer; its descriptor at the receiver says where. Of each pair
-//! of cores one packet is under way, until the receiver's driver has copied it; packets leave a core in the order in
-//! which they came. What the driver does is Intel's (its source, 2009); what the stack above it costs nobody has
-//! published. There is a connection for each class, which is ours. Of acknowledgements only those are charged for which
-//! the sender may be waiting; others ride on packets.
+//! A packet of up to 1,500 bytes is in the sender's buffer, and a descriptor at the receiver has its location. Each
+//! pair of cores has one packet in flight until the receiver's driver has copied it; packets leave a core in order. The
+//! driver's operations are those of Intel's source (2009); the costs of the stack above it are unpublished. The
+//! connection for each class is ours. Only acknowledgements that the sender may be waiting for are charged; others ride
+//! on packets.
 //!
-//! `mpi-sock`: the same under MPI, as X10's transport over MPI uses it: a message has MPI's header, each look is a
-//! probe of the library, and what is received was not expected, so the library copies it once more.
+//! `mpi-sock`: the same under MPI, as used by X10's transport over MPI: a message has MPI's header, each poll is a
+//! probe of the library, and each received message is unexpected, so the library copies it once more.
 
 use super::{Driver, Packet};
 use crate::cores::{Cores, Costs};
@@ -24,13 +24,13 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
 use std::collections::VecDeque;
 
-/// Bytes of a packet that are not content: IP, TCP, and the length that the driver writes.
+/// Bytes of a packet besides its content: IP, TCP, and the length that the driver writes.
 const HEADERS: u32 = 20 + 20 + 2;
 
 /// Bytes of content of a full packet.
 const PAYLOAD_MAX: u32 = 1_460;
 
-/// Cycles for each connection that a look asks for: the loop of `poll`; estimated.
+/// Cycles of a poll for each connection: the loop of `poll`; estimated.
 const CONNECTION_CYCLES: u64 = 50;
 
 /// Costs that a message library adds to sockets.
@@ -40,20 +40,20 @@ pub(crate) struct MpiCosts {
     header: u32,
     /// Cycles of a call that sends, and of one that receives.
     call_cycles: u64,
-    /// Cycles of a look beside that of the system.
+    /// Cycles of a probe besides the system's poll.
     probe_cycles: u64,
 }
 
 impl MpiCosts {
-    /// MPICH2 over its channel of sockets, which SCC-MPI is made of (004:932). Assumed, with a factor of two: nobody
-    /// has published what its calls cost on these cores.
+    /// MPICH2 over its sockets channel, on which SCC-MPI is based (004:932). Assumed, with an uncertainty factor of
+    /// two: the costs of its calls on these cores are unpublished.
     pub(crate) const CH3_SOCK: MpiCosts = MpiCosts { header: 40, call_cycles: 1_500, probe_cycles: 500 };
 }
 
-/// Contents of one core's send buffer.
+/// Content of one core's send buffer.
 #[derive(Default)]
 struct SendBuffer {
-    /// Lines of packets, and until when they are needed.
+    /// End of use and lines of the packets.
     packets: VecDeque<(Picoseconds, u32)>,
     used: u32,
     /// Start of the last packet.
@@ -68,17 +68,17 @@ pub(crate) struct Sockets {
     lines: u32,
     payload: u32,
     send_queues: Vec<SendBuffer>,
-    /// By sender and receiver: when the descriptor is clear.
+    /// Times at which the descriptors are clear, by sender and receiver.
     clear: Vec<Picoseconds>,
     /// The library above the sockets, if there is one.
     mpi: Option<MpiCosts>,
 }
 
 impl Sockets {
-    /// The drivers of all places in the buffers of a chip, under a library or alone.
+    /// Makes the drivers of all places in the buffers of a chip, with or without a library above.
     ///
     /// # Errors
-    /// [`WorldError`]: it does not have what this needs.
+    /// [`WorldError`]: the chip lacks something that the protocol needs.
     pub(crate) fn new(places: u32, costs: &Costs, mpi: Option<MpiCosts>) -> Result<Sockets, WorldError> {
         let times = costs.times();
         WorldError::of_missing(&[
@@ -115,7 +115,7 @@ impl Sockets {
         packet.source.index() * self.places + packet.target.index()
     }
 
-    /// Returns the time the stack takes to copy a message of `bytes` bytes.
+    /// Returns the time of the stack for copying a message of `bytes` bytes.
     fn copy(&self, cores: &Cores, place: PlaceId, bytes: usize) -> Picoseconds {
         let lines = bytes.div_ceil(self.line_bytes as usize) as u64;
         near(cores.times(place).stack_line) * lines
@@ -167,7 +167,7 @@ impl Driver for Sockets {
     fn write(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
         let Packet { source, target, lines, .. } = packet;
         let content = cores.write_time(source, source, lines, at);
-        // The register is taken and given back around the descriptor; then the interrupt is raised.
+        // The register is acquired and released around the descriptor; then the interrupt is raised.
         let register = cores.register(source, target);
         let descriptor = cores.write_time(source, target, 1, at + content + register);
         (at, content + descriptor + register * 3)
@@ -205,7 +205,7 @@ impl Driver for Sockets {
 
     fn read(&self, cores: &Cores, place: PlaceId, bytes: usize) -> Picoseconds {
         let read = near(cores.times(place).system_call) + self.copy(cores, place, bytes);
-        // The library has read it into a buffer of its own, out of which the receiver takes it.
+        // The library has read it into a buffer of its own, from which the receiver copies it.
         let again = |mpi: MpiCosts| cores.cycles(place, mpi.call_cycles) + self.copy(cores, place, bytes);
         read + self.mpi.map_or(Picoseconds::ZERO, again)
     }

@@ -1,16 +1,15 @@
-//! Messages as packets of the hardware, for chips that carry them (a torus between nodes).
+//! Messages as hardware packets, for chips that have them (a torus between nodes).
 //!
-//! The core of the sender starts each packet; it goes along its route by itself, and all of it lies in the memory of
-//! the receiver when its last flit is there. A place may have [`WINDOW`] packets of each class under way, to all others
-//! together, until the receivers have taken them and a packet of one flit has said so, for which a message asks when
-//! little is left. A block goes in pieces as far as that allows. Nothing here is kept for pairs of places, only what is
-//! under way, so thousands of places cost what they do. Receivers whose numbers are far apart share one entry of
-//! [`Unacknowledged`], so that takes the same memory however many there are.
+//! The sender's core injects each packet, which crosses its route by itself and is in the receiver's memory when its
+//! last flit has arrived. A place may have [`WINDOW`] packets of each class in flight, to all others together, until
+//! the receivers have taken them and acknowledged that by a packet of one flit; a message requests an acknowledgement
+//! when little of the window is free. A block is sent in pieces as far as the window allows. There is no state for
+//! pairs of places, only for packets in flight, so memory grows with activity even for thousands of places. Receivers
+//! whose numbers are far apart share one entry of [`Unacknowledged`], which has a fixed size.
 //!
-//! It does not know turns or deaths: the world tells it what to forget. Invariants: what is under way of one place in
-//! one class, to places that it has not forgotten, is never more than [`WINDOW`] packets; of all packets of a window
-//! that are not free, each is unacknowledged, is asked for by one message, is owed by the receiver, or is in an
-//! acknowledgement under way; what is taken and asks for an acknowledgement is owed it at once.
+//! Invariants: a place has at most [`WINDOW`] packets of one class in flight to places that it has not forgotten; each
+//! packet that is not free is counted as unacknowledged, requested by one message, owed by the receiver, or in an
+//! acknowledgement in flight; a taken packet with a request is owed an acknowledgement at once.
 
 #[cfg(test)]
 mod tests;
@@ -25,15 +24,15 @@ use isles_chip::quantity::Picoseconds;
 use isles_chip::{Chip, LinkTraits};
 use isles_transport::{Class, HandlerId, PlaceId};
 
-/// Packets of one class that a place may have under way: 60 KB of Blue Gene/P's, half of a node's first memory for
-/// received packets. Assumed; the hardware has no such bound, its library keeps one.
+/// Maximum number of packets of one class that a place may have in flight: 60 KB on Blue Gene/P, half of a node's first
+/// memory for received packets. Assumed; the hardware has no such bound, but its library does.
 const WINDOW: u32 = 256;
 
-/// Free packets of a window below which an acknowledgement is requested. No more than this is therefore ever lost to
-/// packets without a request, and it is more than a message needs.
+/// Number of free packets of a window below which an acknowledgement is requested. At most this number is therefore
+/// held by packets without a request, and it is more than a message needs.
 const RESERVE: u32 = 64;
 
-/// Packets of the longest message that is no block, by class, control first; also of a piece of a block.
+/// Packets of the longest message other than a block, by class, control first; also of a piece of a block.
 const MESSAGE_PACKETS_MAX: [u32; 2] = [8, 16];
 
 /// Packets that a core receives by one call of the library (Aggarwal et al., section 4.3.1).
@@ -54,11 +53,13 @@ impl Packets {
         Packets { costs, tie_break, place_states }
     }
 
-    /// Sends packets of together `bytes` bytes; returns when all of them are there.
+    /// Sends packets with `bytes` bytes in total; returns the time at which all have arrived.
     fn inject(
         &mut self,
         cores: &mut Cores,
-        (from, to, class): (PlaceId, PlaceId, Class),
+        from: PlaceId,
+        to: PlaceId,
+        class: Class,
         bytes: usize,
         piece: Fragment,
     ) -> Picoseconds {
@@ -74,7 +75,7 @@ impl Packets {
         let asked = place_state.dispatch(to, class, packets);
         let (lane, sequence) = (class as u32, place_state.sequence);
         let inbox = &mut self.place_states[to.index()].inbox;
-        // A packet may find a gap that an earlier one was too long for; messages of one pair keep their order.
+        // A packet may fit into a gap that was too short for an earlier one; messages of one pair keep their order.
         let arrival = inbox.behind(from, lane, arrival);
         let key = self.tie_break.key(arrival, EventClass::Arrival, from.0, sequence);
         inbox.put(InboxEntry { key, lane, source: from, cost: PacketCounts { packets, asked }, piece });
@@ -82,7 +83,7 @@ impl Packets {
     }
 }
 
-/// Bytes of a message that are not its content: length, handler, kind.
+/// Bytes of a message besides its content: length, handler, kind.
 const HEADER_BYTES: usize = 8;
 
 /// Costs and payload of a packet.
@@ -90,7 +91,7 @@ const HEADER_BYTES: usize = 8;
 pub(crate) struct PacketCosts {
     send: HopCost,
     receive: HopCost,
-    /// The same of each further packet of a call, which is `receive` if the chip's file states nothing else.
+    /// Cost of each further packet of a receive call; `receive` if the chip file has none.
     receive_more: HopCost,
     transit: HopCost,
     payload: usize,
@@ -98,7 +99,7 @@ pub(crate) struct PacketCosts {
 }
 
 impl PacketCosts {
-    /// Those of `chip` at its default setting; none if its hardware carries no packets.
+    /// Returns the costs of `chip` at its default preset; `None` if it has no hardware packets.
     pub(crate) fn of(chip: &Chip) -> Option<PacketCosts> {
         let (times, links) = (chip.default_preset().times(), chip.links());
         Some(PacketCosts {
@@ -111,18 +112,18 @@ impl PacketCosts {
         })
     }
 
-    /// Returns the most bytes that `packets` packets carry.
+    /// Returns the maximum number of bytes in `packets` packets.
     fn carried(&self, packets: u32) -> usize {
         packets as usize * self.payload
     }
 
-    /// Flits of a packet that carries `len` bytes.
+    /// Returns the number of flits of a packet with `len` bytes.
     fn flits(&self, len: usize) -> u64 {
         self.links.flits(len as u64)
     }
 }
 
-/// Returns the time a core spends on a packet from one place to another.
+/// Returns the time of a core for a packet from one place to another.
 #[inline]
 fn between(cores: &Cores, cost: HopCost, from: PlaceId, to: PlaceId) -> Picoseconds {
     let hops = if cost.grows() { cores.topology().hops(cores.tile(from), cores.tile(to)) } else { 0 };
@@ -131,33 +132,34 @@ fn between(cores: &Cores, cost: HopCost, from: PlaceId, to: PlaceId) -> Picoseco
 
 /// State of one place.
 struct PlaceState {
-    /// Packets that may still be sent, by class.
+    /// Number of packets that may still be sent, by class.
     free: [u32; 2],
     streams: Vec<BlockSend>,
-    /// Acknowledgements on their way here.
+    /// Acknowledgements in flight to this place.
     acknowledgements: Vec<Acknowledgement>,
-    /// Messages that have arrived here or will, by class.
+    /// Messages that have arrived here or are in flight.
     inbox: Inbox<PacketCounts>,
-    /// Packets taken here, or lost with this place, and not acknowledged.
+    /// Acknowledgements owed for packets taken here or lost with this place.
     owed: Vec<OwedAcknowledgement>,
-    /// The call of the library that receives.
+    /// The current receive call of the library.
     receiving: ReceiveCall,
-    /// Messages and pieces sent from here so far.
+    /// Number of messages and pieces sent from here.
     sequence: u32,
-    /// Packets sent from here for which no acknowledgement is asked, by class.
+    /// Packets sent from here without a request for an acknowledgement, by class.
     unacknowledged: [Unacknowledged; 2],
 }
 
-/// A call of the library that receives the packets which have arrived, up to [`RECEIVED_TOGETHER`].
+/// A receive call of the library, which takes up to [`RECEIVED_TOGETHER`] arrived packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReceiveCall {
     begun: Picoseconds,
-    /// Further packets that it may receive.
+    /// Number of further packets that it may take.
     left: u32,
 }
 
 impl ReceiveCall {
-    /// Counts `packets` packets that arrived at `arrival` and are taken at `now`; returns how many begin a call.
+    /// Counts `packets` packets that arrived at `arrival` and are taken at `now`; returns the number of those that
+    /// start a new call.
     fn take(&mut self, packets: u32, arrival: Picoseconds, now: Picoseconds) -> u32 {
         if arrival > self.begun {
             self.left = 0;
@@ -175,11 +177,11 @@ impl ReceiveCall {
 /// The packets of one message or part of a block.
 struct PacketCounts {
     packets: u32,
-    /// Packets for which it asks for an acknowledgement.
+    /// Number of packets that it requests to be acknowledged.
     asked: u32,
 }
 
-/// Packets of one sender and class.
+/// Packets of one sender and class to be acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct OwedAcknowledgement {
     source: PlaceId,
@@ -188,7 +190,7 @@ struct OwedAcknowledgement {
 }
 
 impl PlaceState {
-    /// With nothing under way.
+    /// Makes the state of a place without packets in flight.
     fn new() -> PlaceState {
         PlaceState {
             free: [WINDOW; 2],
@@ -202,10 +204,10 @@ impl PlaceState {
         }
     }
 
-    /// Notes that `packets` packets go to a place; returns the number of packets for which they ask for an
-    /// acknowledgement.
+    /// Records the sending of `packets` packets to a place; returns the number of packets that they request to be
+    /// acknowledged.
     ///
-    /// Few are asked for while much is free: one acknowledgement then covers many packets.
+    /// Requests are rare while much of the window is free, so that one acknowledgement covers many packets.
     fn dispatch(&mut self, target: PlaceId, class: Class, packets: u32) -> u32 {
         self.sequence = self.sequence.wrapping_add(1);
         let free = &mut self.free[class as usize];
@@ -213,7 +215,7 @@ impl PlaceState {
         self.unacknowledged[class as usize].note(target, packets, *free < RESERVE)
     }
 
-    /// Notes that the sender of an entry gets an acknowledgement for it, if it asks for one.
+    /// Records the acknowledgement owed for an entry, if it requests one.
     fn owe(&mut self, queued: &InboxEntry<PacketCounts>) {
         if queued.cost.asked > 0 {
             self.owed.push(OwedAcknowledgement {
@@ -224,7 +226,7 @@ impl PlaceState {
         }
     }
 
-    /// Settles what `source` asks of here, without an acknowledgement; returns for how many packets, by class.
+    /// Drops all requests of `source` without an acknowledgement; returns the number of packets by class.
     fn forget(&mut self, source: PlaceId) -> [u32; 2] {
         let mut packets = [0; 2];
         for queued in self.inbox.queue_mut().filter(|queued| queued.source == source) {
@@ -237,19 +239,18 @@ impl PlaceState {
     }
 }
 
-/// Entries; nothing before the first packet.
+/// Counts of packets without a request, in a table of [`ENTRIES`] receivers; empty before the first packet.
 #[derive(Default)]
 struct Unacknowledged(Vec<PeerCount>);
 
 /// Number of entries.
 const ENTRIES: usize = 64;
 
-/// A receiver, and in the low bits how many packets. Short, because a host's first cache has little room for what every
-/// message looks up.
+/// A receiver, with the number of packets in the low bits. Compact, because every message looks it up.
 #[derive(Clone, Copy, Default)]
 struct PeerCount(u32);
 
-/// Bits of a number of packets. What is left holds every place that the key of an event may be of.
+/// Bits of a number of packets. The rest holds the number of any place that an event key can have.
 const PACKETS_BITS: u32 = 8;
 
 const _: () = assert!(WINDOW - RESERVE < 1 << PACKETS_BITS, "more may be noted than an entry holds");
@@ -269,8 +270,8 @@ impl PeerCount {
 }
 
 impl Unacknowledged {
-    /// Notes packets to a place, unless `asks`; returns for how many an acknowledgement is asked then, those before
-    /// them counted. Who finds another receiver in its entry asks anyhow, for these only.
+    /// Records packets to a place. If `asks`, returns the number of packets to request, including earlier ones. If the
+    /// entry belongs to another receiver, requests these packets only.
     #[inline]
     fn note(&mut self, target: PlaceId, packets: u32, asks: bool) -> u32 {
         if self.0.is_empty() {
@@ -286,13 +287,13 @@ impl Unacknowledged {
         asked
     }
 
-    /// Returns the number of packets noted of a place, and resets it to zero.
+    /// Returns the recorded number of packets to a place, and resets it.
     fn take(&mut self, target: PlaceId) -> u32 {
         let entry = self.0.get_mut(target.index() % ENTRIES).filter(|entry| entry.target() == target);
         entry.map_or(0, |entry| std::mem::take(entry).packets())
     }
 
-    /// Returns the number of packets noted in all.
+    /// Returns the total number of recorded packets.
     #[cfg(test)]
     fn sum(&self) -> u32 {
         self.0.iter().map(|entry| entry.packets()).sum()
@@ -325,7 +326,7 @@ impl ProtocolModel for Packets {
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds> {
         let bytes = HEADER_BYTES + content.len();
         let piece = Fragment::Whole { handler: out.handler, content };
-        Some(self.inject(cores, (out.from, out.to, out.class), bytes, piece))
+        Some(self.inject(cores, out.from, out.to, out.class, bytes, piece))
     }
 
     fn begin_block(
@@ -437,7 +438,7 @@ impl ProtocolModel for Packets {
     }
 }
 
-/// A block under way.
+/// A block being sent.
 struct BlockSend {
     target: PlaceId,
     class: Class,
@@ -448,13 +449,13 @@ struct BlockSend {
 }
 
 impl Packets {
-    /// Returns `true` if a block is under way to the same place in the same class.
+    /// Returns `true` if a block is in flight to the same place in the same class.
     fn is_streaming(&self, out: &Outgoing) -> bool {
         let mut streams = self.place_states[out.from.index()].streams.iter();
         streams.any(|stream| stream.target == out.to && stream.class == out.class)
     }
 
-    /// Sends pieces of the blocks of `place` as far as there is room.
+    /// Sends pieces of the blocks of `place` as long as there is room.
     fn push_blocks(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         let mut streams = std::mem::take(&mut self.place_states[place.index()].streams);
         streams.retain_mut(|stream| {
@@ -469,8 +470,8 @@ impl Packets {
                 let content = if stream.left == 0 { stream.content.take() } else { None };
                 let whole = content.map(|content| Fragment::Whole { handler: stream.handler, content });
                 let piece = whole.unwrap_or(Fragment::Part { of });
-                let ends = (place, stream.target, stream.class);
-                wakeups.push((stream.target, self.inject(cores, ends, bytes, piece)));
+                let arrival = self.inject(cores, place, stream.target, stream.class, bytes, piece);
+                wakeups.push((stream.target, arrival));
                 if stream.left == 0 {
                     return false;
                 }
@@ -480,7 +481,7 @@ impl Packets {
     }
 }
 
-/// Packets that a receiver has taken.
+/// An acknowledgement of taken packets.
 struct Acknowledgement {
     arrival: Picoseconds,
     target: PlaceId,
@@ -489,13 +490,13 @@ struct Acknowledgement {
 }
 
 impl Packets {
-    /// Returns `true` if the packets of a message of `len` bytes may be sent, and no block is under way.
+    /// Returns `true` if the packets of a message of `len` bytes may be sent, and no block is in flight.
     fn fits(&self, out: &Outgoing, len: usize) -> bool {
         let free = self.place_states[out.from.index()].free[out.class as usize];
         self.costs.carried(free) >= HEADER_BYTES + len && !self.is_streaming(out)
     }
 
-    /// Takes the acknowledgements that had arrived when the turn began.
+    /// Takes the acknowledgements that had arrived at the start of the turn.
     fn read_acknowledgements(&mut self, cores: &mut Cores, place: PlaceId) {
         cores.spend(place, cores.cycles(place, POLL_CYCLES), TimeCategory::Polling);
         let seen = cores.present();
@@ -509,7 +510,7 @@ impl Packets {
         });
     }
 
-    /// Tells the senders of what `place` has taken and not told, and when they hear of it.
+    /// Acknowledges everything that `place` owes, and adds the arrivals to `wakeups`.
     fn write_acknowledgements(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         let mut owed = std::mem::take(&mut self.place_states[place.index()].owed);
         owed.sort_unstable();

@@ -1,4 +1,4 @@
-//! What packets cost, how many may be under way, and that they keep the order of messages.
+//! Tests of packets: their costs, their windows, and the order of messages.
 
 use super::*;
 use crate::cores::Costs;
@@ -42,7 +42,7 @@ fn send(cores: &mut Cores, packets: &mut Packets, to: PlaceId, len: usize) -> Op
 fn up_to_four_packets_that_have_arrived_are_received_by_one_call() {
     let at = |time| Picoseconds(time);
     let mut call = ReceiveCall::default();
-    // Five that are there make two calls; three more fit into the second, if they were there when it began.
+    // Five arrived packets take two calls; three more fit into the second one if they arrived before it began.
     let calls: Vec<u32> = (0..5).map(|_| call.take(1, at(10), at(20))).collect();
     assert_eq!(calls, [1, 0, 0, 0, 1]);
     assert_eq!(
@@ -62,14 +62,14 @@ fn a_message_costs_its_packets_its_way_and_its_flits() {
     let sent = Picoseconds(176_471);
     let short = send(&mut cores, &mut packets, NEIGHBOUR, 8).unwrap();
     assert_eq!((cores.now(A), short), (sent, sent + Picoseconds(500_000 + 75_294)));
-    // 481 bytes and 8 of header are three packets; the last one carries 9 bytes beside its 16.
+    // 481 bytes and a header of 8 are three packets; the last one carries 9 bytes besides its own 16.
     let before = cores.now(A);
     let long = send(&mut cores, &mut packets, FAR, 481).unwrap();
     assert_eq!(cores.now(A), before + sent * 3);
     let hops =
         u64::from(cores.topology().hops(isles_chip::topology::TileId(0), isles_chip::topology::TileId(97)));
     assert_eq!(hops, 4);
-    // Packets of eight flits pass the first link one behind the other, slower than the core sends them.
+    // Packets of eight flits pass the first link one after the other, more slowly than the core sends them.
     let flit = Picoseconds(75_294);
     assert_eq!(long, before + sent + flit * 16 + Picoseconds(404_000 + 96_000 * hops) + flit);
 }
@@ -143,7 +143,7 @@ fn no_more_is_under_way_than_the_window_and_a_receipt_opens_it() {
 fn packets_for_which_nobody_asked_never_take_all_of_a_window() {
     let (mut cores, mut packets) = torus(200);
     let mut least = WINDOW;
-    // Each to another place, which never hears of this one again: what is asked for comes back.
+    // Each packet goes to a different place, which receives no other from `A`; requested acknowledgements still return.
     for number in 1..200 {
         assert!(send(&mut cores, &mut packets, PlaceId(number), 3_832).is_some(), "{number}");
         let later = cores.now(A) + Picoseconds(100_000_000);
@@ -165,7 +165,7 @@ fn messages_of_one_pair_arrive_in_the_order_of_their_sending_across_crossing_tra
     let mut random = Random::new(3);
     let mut last = Picoseconds::ZERO;
     for _ in 0..20 {
-        // Others on the same links, reserved before and behind.
+        // Other packets on the same links, with earlier and later reservations.
         for _ in 0..20 {
             let from = PlaceId(4 * (1 + random.below(8) as u32));
             let ahead = cores.now(A) + Picoseconds(random.below(3_000_000));
@@ -244,16 +244,16 @@ fn actions() -> impl Strategy<Value = Vec<(u32, u32, TestAction)>> {
     prop::collection::vec((0..4_u32, 1..4_u32, prop_oneof![send, rest]), 1..200)
 }
 
-/// Four places, three of which a sender notes in one entry.
+/// Four places, three of which share one entry of a sender's `Unacknowledged`.
 const PLACES: [PlaceId; 4] = [PlaceId(0), PlaceId(64), PlaceId(128), PlaceId(65)];
 
-/// Returns the packets of `place` in a class that wait at `other`.
+/// Returns the number of packets of `place` in a class that wait at `other`.
 fn pending(packets: &Packets, place: PlaceId, class: Class, other: PlaceId) -> u32 {
     let queue = packets.place_states[other.index()].inbox.queue();
     queue.filter(|it| it.source == place && it.lane == class as u32).map(|it| it.cost.packets).sum()
 }
 
-/// Packets of the window of `place` in a class, wherever they are.
+/// Returns the number of packets of the window of `place` in a class, in all states.
 fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
     let of_place = |place_state: &PlaceState| -> u32 {
         let waiting = place_state.inbox.queue().filter(|it| it.source == place);

@@ -1,4 +1,4 @@
-//! `rcce`: the library itself. Both sides meet, and do nothing else until all has passed.
+//! `rcce`: the library itself. Both sides rendezvous and do nothing else until the transfer is complete.
 //!
 //! ```text
 //! world   two lines                    flags of the library's barrier
@@ -7,16 +7,15 @@
 //! chunk   what is left                 written by the owner, read by the receiver
 //! ```
 //!
-//! The test-and-set registers of both cores are taken before a rendezvous, so a sender that waits for an answer never
-//! waits for a place that does. A place that cannot have them is blocked in its send until it can, and receives what
-//! others send to it. What a place does not want yet it keeps: one message of each sender and class. Why that is enough
-//! is in `docs/design/chip-protocols.md`; what the instructions cost is that of the library on bare cores
-//! (`isles_chip::bare::rcce`), fitted there. Both classes share all.
+//! The test-and-set registers of both cores are acquired before a rendezvous, so a sender never waits for the answer of
+//! a place that waits itself. A place that cannot acquire them is blocked in its send, and receives messages of others
+//! meanwhile. It keeps unexpected messages, one of each sender and class. `docs/design/chip-protocols.md` explains why
+//! that is enough. The costs of instructions are those of the library on bare cores (`isles_chip::bare::rcce`), fitted
+//! there. Both classes share everything.
 //!
-//! Here are the layout, the state of a place and what the world asks of the protocol; registers and rendezvous are in
-//! `rendezvous`. It does not know turns or deaths: the world tells it what to forget, and gives no turns to a place
-//! that is in a call. Invariants: a place is in one rendezvous at most, and its register is taken until the last chunk
-//! is answered; a place in a call takes nothing for itself.
+//! This file has the layout, the state of a place and the operations for the world; `rendezvous` has registers and
+//! rendezvous. The world gives no turns to a blocked place. Invariants: a place is in at most one rendezvous, and its
+//! register is held until the last chunk is answered; a blocked place takes nothing for itself.
 
 mod rendezvous;
 
@@ -42,11 +41,11 @@ pub(crate) struct Rcce {
     layout: BufferLayout,
     tie_break: TieBreak,
     place_states: Vec<PlaceState>,
-    /// Messages that places send next, and those they have received and did not want yet.
+    /// Pending messages, and received messages that are not wanted yet.
     blocking_sends: BlockingSends,
     /// Queue of the places that wait for registers.
     line: WaitQueue,
-    /// Instructions of a poll.
+    /// Cycles of a poll.
     poll_cycles: u64,
 }
 
@@ -67,7 +66,7 @@ impl Rcce {
         &mut self.place_states[place.index()]
     }
 
-    /// Lines of flags that a poll reads.
+    /// Returns the number of flag lines that a poll reads.
     fn flag_lines(&self) -> u32 {
         self.place_states.len() as u32 - 1
     }
@@ -98,38 +97,38 @@ impl BufferLayout {
     }
 }
 
-/// A message of which a chunk is to be written.
+/// A message with chunks still to be written.
 struct PartialSend {
     target: PlaceId,
     class: Class,
     handler: HandlerId,
     content: MessageContent,
-    /// Lines that are not written yet.
+    /// Lines still to be written.
     left: u32,
 }
 
-/// A message whose last written chunk is not answered, as the sender knows.
+/// A message whose last written chunk is unanswered, as known to the sender.
 struct UnfinishedSend {
     target: PlaceId,
     class: Class,
     /// Arrival time of the answer, in the past or the future.
     answer: Option<Picoseconds>,
-    /// Rest of the message, written after the answer.
+    /// Rest of the message, to be written after the answer.
     sending: Option<PartialSend>,
 }
 
-/// A chunk as the receiver finds it; the last one brings the message.
+/// A chunk at the receiver; the last one carries the message.
 struct Chunk {
     key: Key,
     source: PlaceId,
     lines: u32,
-    /// Bytes of all of its message.
+    /// Size of the whole message in bytes.
     of: usize,
     message: Option<(Class, HandlerId, MessageContent)>,
 }
 
 impl PartialSend {
-    /// Splits off a chunk of `lines` lines: returns the chunk as the receiver finds it, and the unfinished rest.
+    /// Splits off a chunk of `lines` lines: returns the chunk for the receiver, and the unfinished rest.
     fn split(self, key: Key, source: PlaceId, lines: u32) -> (Chunk, UnfinishedSend) {
         let (target, class, of) = (self.target, self.class, self.content.len());
         if self.left > 0 {
@@ -145,19 +144,20 @@ impl PartialSend {
 }
 
 impl UnfinishedSend {
-    /// Returns the rest of the message, written after the answer.
+    /// Returns the rest of the message, to be written after the answer.
     fn remainder(self) -> Option<PartialSend> {
         self.sending
     }
 
-    /// Returns `true` if the receiver has answered for all and released the registers; the sender need only see it.
+    /// Returns `true` if the receiver has answered the last chunk and released the registers; the sender only has to
+    /// see it.
     fn is_over(&self) -> bool {
         self.sending.is_none() && self.answer.is_some()
     }
 }
 
 impl Chunk {
-    /// The message that it brings, if it is the last.
+    /// Returns the message, if this is its last chunk.
     fn open(self) -> Option<ReceivedMessage> {
         let (class, handler, content) = self.message?;
         Some(ReceivedMessage { source: self.source, class, handler, content, arrival: self.key.time() })
@@ -167,24 +167,24 @@ impl Chunk {
 /// State of one place.
 #[derive(Default)]
 struct PlaceState {
-    /// `true` while its register is taken, by itself or by a sender to it.
+    /// `true` while its register is held, by itself or by a sender to it.
     taken: bool,
-    /// Time since which the register is free, and the place that gave it back, which knows at once.
+    /// Time since which the register is free, and the place that released it, which knows at once.
     free: (Picoseconds, Option<PlaceId>),
     sending: Option<UnfinishedSend>,
-    /// `true` if it has taken a chunk of a message and the last one is to come.
+    /// `true` if it has taken a chunk of a message, but not the last one.
     receiving: bool,
     /// The chunk that waits for it.
     chunk: Option<Chunk>,
 }
 
 impl PlaceState {
-    /// Returns `true` if the place is in a rendezvous, as it knows.
+    /// Returns `true` if the place is in a rendezvous, as far as it knows.
     fn is_in_rendezvous(&self) -> bool {
         self.sending.is_some() || self.receiving
     }
 
-    /// Returns `true` if the end of a message of `source` waits here.
+    /// Returns `true` if the last chunk of a message of `source` waits here.
     fn has_last_chunk_from(&self, source: PlaceId) -> bool {
         self.chunk.as_ref().is_some_and(|chunk| chunk.source == source && chunk.message.is_some())
     }
@@ -305,10 +305,10 @@ impl ProtocolModel for Rcce {
         self.blocking_sends.kept.forget_receiver(place, gone);
     }
 
-    /// Releases the register of `gone`; a place that meets `gone` is released as soon as it has written.
+    /// Releases the register of `gone`, and the places in a rendezvous with it.
     fn abort_place(&mut self, gone: PlaceId) {
         let sending = self.place_state(gone).sending.take().filter(|rest| !rest.is_over());
-        // What it has written arrives if it is the last of its message; else the receiver is let go.
+        // A written chunk arrives if it is the last of its message; otherwise the receiver is released.
         if let Some(target) = sending.map(|rest| rest.target)
             && !self.place_state(target).has_last_chunk_from(gone)
         {
@@ -359,8 +359,7 @@ impl Rcce {
         self.place_states[place.index()].chunk.as_ref().is_some_and(|chunk| chunk.key.time() <= present)
     }
 
-    /// Receives the chunk that waits for a blocked sender, so that its register is free again; the message is wanted
-    /// later.
+    /// Receives the chunk that waits for a blocked sender, which frees its register; the message is kept for later.
     fn free_register(&mut self, cores: &mut Cores, place: PlaceId) {
         let present = cores.present();
         let Some(chunk) = self.place_state(place).chunk.take_if(|chunk| chunk.key.time() <= present) else {
@@ -375,7 +374,8 @@ impl Rcce {
         message.into_iter().for_each(|message| self.blocking_sends.kept.put(place, message));
     }
 
-    /// Sends a message, or the place is blocked in its send from now on. Gives when the first chunk arrives.
+    /// Sends a message and returns the arrival time of its first chunk; otherwise the place is blocked in its send from
+    /// now on.
     fn post(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds> {
         if !self.is_blocked_in_send(out.from) {
             self.free_register(cores, out.from);
@@ -387,7 +387,7 @@ impl Rcce {
         None
     }
 
-    /// Begins the next rendezvous of a blocked sender if it can begin; first receives a chunk that has arrived for it.
+    /// Starts the next rendezvous of a blocked sender if possible, after receiving a chunk that has arrived for it.
     fn begin_rendezvous(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         let next = self.blocking_sends.of(place).next();
         let Some(out) = next.filter(|_| !self.place_states[place.index()].is_in_rendezvous()) else { return };
@@ -403,7 +403,7 @@ impl Rcce {
         }
     }
 
-    /// A message that was kept and is wanted now; its sender hears that it may send another one.
+    /// Takes a kept message that is wanted now, and notifies its sender that it may send another one.
     fn take_deferred(
         &mut self,
         cores: &mut Cores,

@@ -1,8 +1,8 @@
-//! A rendezvous: from the registers taken, one chunk and its answer after the other, to the registers free.
+//! A rendezvous: acquiring the registers, sending and answering chunks, and releasing the registers.
 //!
-//! Also who has the registers, and [`WaitQueue`]: the places that are blocked in a send without them, in the order in
-//! which they came. Invariants: a chunk is put only when the one before it is answered; a place that does not get both
-//! registers holds none, and of those in the queue that want the same one the first has it first.
+//! [`WaitQueue`] has the places that are blocked in a send without the registers, in the order of arrival. Invariants:
+//! a chunk is written only after the previous one is answered; a place that does not get both registers holds none;
+//! waiters for the same register get it in order.
 
 use super::{Chunk, LIBRARY, PartialSend, PlaceState, Rcce};
 use crate::cores::Cores;
@@ -16,7 +16,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
 impl Rcce {
-    /// Takes both registers and sends the first chunk; returns when that arrives.
+    /// Acquires both registers and sends the first chunk; returns its arrival time.
     pub(super) fn begin(
         &mut self,
         cores: &mut Cores,
@@ -34,7 +34,7 @@ impl Rcce {
         self.put(cores, from, sending)
     }
 
-    /// Puts the next chunk of a message and sets the flag; returns when that arrives.
+    /// Writes the next chunk of a message and sets the flag; returns the arrival time.
     fn put(&mut self, cores: &mut Cores, place: PlaceId, mut sending: PartialSend) -> Picoseconds {
         let lines = sending.left.min(self.layout.chunk_lines);
         sending.left -= lines;
@@ -50,7 +50,7 @@ impl Rcce {
         arrival
     }
 
-    /// The sender's part of a meeting, if the answer had come when the turn began.
+    /// Continues the sender's part of a rendezvous, if the answer had arrived at the start of the turn.
     pub(super) fn continue_send(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         let Some(rest) = &self.place_states[place.index()].sending else { return };
         cores.compute(place, LIBRARY.look, TimeCategory::Polling);
@@ -67,7 +67,7 @@ impl Rcce {
         }
     }
 
-    /// Takes a chunk in; the message, if it was the last of it.
+    /// Receives a chunk; returns the message if it was its last chunk.
     pub(super) fn receive(
         &mut self,
         cores: &mut Cores,
@@ -80,7 +80,7 @@ impl Rcce {
             return None;
         };
         cores.compute(place, self.tail(&message.content), TimeCategory::Handling);
-        // Both: the sender has nothing more to wait for.
+        // Both registers are released, because the sender has nothing more to wait for.
         for owner in [place, message.source] {
             cores.spend(place, cores.register(place, owner), TimeCategory::Handling);
             self.release(owner, cores.now(place), place);
@@ -88,7 +88,7 @@ impl Rcce {
         Some(message)
     }
 
-    /// Takes the chunk of a receiver and answers for it.
+    /// Copies the chunk and answers.
     fn get(&mut self, cores: &mut Cores, place: PlaceId, chunk: &Chunk) {
         set_flag(cores, place, place); // clears it
         copy(cores, place, chunk.lines);
@@ -102,13 +102,13 @@ impl Rcce {
         }
     }
 
-    /// Returns the cost for each side of a message's end that is no whole line.
+    /// Returns the cost for each side of a partial last line.
     fn tail(&self, content: &MessageContent) -> u64 {
         if content.len().is_multiple_of(self.layout.line_bytes as usize) { 0 } else { LIBRARY.tail }
     }
 
-    /// The receiver's part of a rendezvous between the first chunk and the last one, which it takes in its own turn if
-    /// it is not blocked in a send.
+    /// Continues the receiver's part of a rendezvous between the first and the last chunk; the last is taken in the
+    /// place's own turn unless it is blocked in a send.
     pub(super) fn continue_receive(&mut self, cores: &mut Cores, place: PlaceId) {
         if !self.place_states[place.index()].receiving {
             return;
@@ -131,7 +131,7 @@ impl Rcce {
         }
     }
 
-    /// Ends the meeting in which `place` sends to `gone`, if there is one.
+    /// Aborts the rendezvous in which `place` sends to `gone`, if there is one.
     pub(super) fn abort_rendezvous(&mut self, place: PlaceId, gone: PlaceId) {
         let sending = &mut self.place_states[place.index()].sending;
         if sending.take_if(|rest| rest.target == gone && !rest.is_over()).is_none() {
@@ -145,22 +145,23 @@ impl Rcce {
     }
 }
 
-/// The call that writes a flag, and its line.
+/// Charges the library call that writes a flag, and the write of its line.
 pub(super) fn set_flag(cores: &mut Cores, place: PlaceId, of: PlaceId) {
     cores.compute(place, LIBRARY.call, TimeCategory::Handling);
     cores.write_lines(place, of, 1);
 }
 
-/// The call that puts or gets lines, beside their accesses; the published ones hold those to private lines in a cache.
+/// Charges the library call that puts or gets lines, without their accesses; the published costs include accesses to
+/// private lines in a cache.
 fn copy(cores: &mut Cores, place: PlaceId, lines: u32) {
     cores.compute(place, LIBRARY.call + LIBRARY.line * u64::from(lines), TimeCategory::Handling);
 }
 
 impl Rcce {
-    /// Returns `true` if both can meet now; otherwise the sender is queued and notified when they can.
+    /// Returns `true` if the rendezvous can start now; otherwise the sender is queued and notified when it can.
     pub(super) fn can_begin_rendezvous(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
         let (present, Outgoing { from, to, .. }) = (cores.present(), *out);
-        self.blocking_sends.of_mut(from).expire(present); // what it allowed is asked for now
+        self.blocking_sends.of_mut(from).expire(present); // the attempt that it allowed is made now
         let is_behind = self.line.is_behind(from, to);
         let free = self.free_for(from, from).max(self.free_for(from, to));
         if !is_behind && free <= present {
@@ -175,7 +176,7 @@ impl Rcce {
         false
     }
 
-    /// Returns the time from which `place` finds the register of `owner` free; [`NEVER`] while it is taken.
+    /// Returns the time from which `place` sees the register of `owner` free; [`NEVER`] while it is held.
     fn free_for(&self, place: PlaceId, owner: PlaceId) -> Picoseconds {
         match &self.place_states[owner.index()] {
             PlaceState { taken: true, .. } => NEVER,
@@ -195,27 +196,27 @@ impl Rcce {
     }
 }
 
-/// Returns the time a sender takes to look at both registers.
+/// Returns the time of a sender for testing both registers.
 pub(super) fn look_at_registers(cores: &Cores, out: &Outgoing) -> Picoseconds {
     cores.register(out.from, out.from) + cores.register(out.from, out.to)
 }
 
-/// Places that are blocked in a send without registers, in the order in which they came.
+/// Places that are blocked in a send without registers, in the order of arrival.
 #[derive(Default)]
 pub(super) struct WaitQueue {
-    /// Waiting places, each with the place it wants to meet.
+    /// Waiting places, each with its receiver.
     waiters: Vec<(PlaceId, PlaceId)>,
 }
 
 impl WaitQueue {
-    /// `from` waits for `to` from now on, if it does not already.
+    /// Adds `from`, which wants to send to `to`, unless it is already waiting.
     pub(super) fn join(&mut self, from: PlaceId, to: PlaceId) {
         if !self.holds(from) {
             self.waiters.push((from, to));
         }
     }
 
-    /// `from` waits no longer; whether it did.
+    /// Removes `from`; returns `true` if it was waiting.
     pub(super) fn leave(&mut self, from: PlaceId) -> bool {
         let index = self.waiters.iter().position(|(place, _)| *place == from);
         index.map(|index| self.waiters.remove(index)).is_some()
@@ -225,18 +226,18 @@ impl WaitQueue {
         self.waiters.iter().any(|(place, _)| *place == from)
     }
 
-    /// Returns `true` if an earlier waiter wants to meet `from` or `to`.
+    /// Returns `true` if an earlier waiter wants to send to `from` or `to`.
     pub(super) fn is_behind(&self, from: PlaceId, to: PlaceId) -> bool {
         let before = self.waiters.iter().take_while(|(place, _)| *place != from);
         before.into_iter().any(|(_, wanted)| *wanted == from || *wanted == to)
     }
 
-    /// Returns the first place that wants to meet `to`.
+    /// Returns the first place that wants to send to `to`.
     pub(super) fn first_for(&self, to: PlaceId) -> Option<PlaceId> {
         self.waiters.iter().find(|(_, wanted)| *wanted == to).map(|(place, _)| *place)
     }
 
-    /// All who wait.
+    /// Returns all waiting places.
     pub(super) fn places(&self) -> impl Iterator<Item = PlaceId> {
         self.waiters.iter().map(|(place, _)| *place)
     }

@@ -1,8 +1,8 @@
-//! The script that fills the data queue, says so on the control queue, and goes on when there is room.
+//! The script that fills the data queue, announces this on the control queue, and continues when there is room.
 //!
-//! Place 1 takes control only until it hears how many data messages place 0 has sent; then it takes data
-//! until it has that many. So a control message that waits behind data, or a sender that is not woken when
-//! room returns, stalls the run.
+//! Place 1 takes control messages only, until it learns the number of data messages that place 0 has sent; then it
+//! takes data until it has that number. The run stalls if a control message waits behind data, or a sender is not woken
+//! when there is room again.
 
 use super::traffic::small_max;
 use super::{Script, Step};
@@ -10,7 +10,7 @@ use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 
 const RECEIVER: PlaceId = PlaceId(1);
 
-/// No queue holds that many messages.
+/// Number of messages that exceeds every queue.
 const QUEUE_MESSAGES_MAX: u64 = 1 << 20;
 
 /// Length of the data messages.
@@ -20,7 +20,7 @@ pub(in crate::conformance) enum Size {
     Most,
 }
 
-/// The script of `here`: place 0 fills the queue `rounds` times, place 1 empties it.
+/// Returns the script of `here`: place 0 fills the queue `rounds` times, place 1 empties it.
 pub(in crate::conformance) fn back_pressure(here: PlaceId, rounds: u32, size: Size) -> Box<dyn Script> {
     match here {
         RECEIVER => Box::new(Receiver { received: 0, announced: 0, rounds }),

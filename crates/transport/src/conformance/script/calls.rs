@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
-/// Waits of each kind.
+/// Number of waits of each kind.
 const WAITS: u32 = 50;
 
 fn some_other(endpoint: &dyn Endpoint) -> PlaceId {
@@ -89,7 +89,7 @@ fn call_everything(endpoint: &dyn Endpoint, to: PlaceId) {
     refuses("wait", &|| endpoint.wait(Some(Duration::ZERO)));
 }
 
-/// Hangs unless an unpark ends the wait under way, or the next one.
+/// Hangs unless an unpark ends the current wait, or the next one.
 pub(in crate::conformance) fn wait_for_unpark(endpoint: &dyn Endpoint) {
     for _ in 0..WAITS {
         endpoint.unparker().unpark();
@@ -101,7 +101,7 @@ pub(in crate::conformance) fn wait_for_unpark(endpoint: &dyn Endpoint) {
     }
 }
 
-/// Hangs unless what a wait is asked to look at, too, ends it; what would end a wait is said before it.
+/// Hangs unless the further condition of a wait ends it. A wait that would end immediately is reported before it.
 pub(in crate::conformance) fn wait_with_condition(endpoint: &dyn Endpoint) {
     for _ in 0..WAITS {
         endpoint.wait_with(None, &|| true);
@@ -121,15 +121,15 @@ pub(in crate::conformance) fn wait_for_timeout(endpoint: &dyn Endpoint) {
 
 /// Plays one ball with each other place in each class, from within `deliver`.
 ///
-/// A ball is a number that grows with each throw; the lower place of the pair throws the even ones.
+/// A ball is a number that grows with each throw; the lower place of the pair throws the even numbers.
 pub(in crate::conformance) struct PingPong {
-    /// Throws of each ball; even.
+    /// Number of throws of each ball; even.
     throws: u64,
     served: bool,
     thrown: u64,
-    /// Messages that did not fit at once; of one route there is never more than one.
+    /// Messages that did not fit immediately; at most one for each route.
     unsent: VecDeque<(PlaceId, Class, u64)>,
-    /// Balls whose last throw was made or caught here.
+    /// Number of balls whose last throw was made or caught here.
     over: u32,
 }
 

@@ -1,36 +1,36 @@
-//! The scripts of places that die and of those that see it.
+//! The scripts of places that die and of the survivors.
 //!
-//! The last places of the run are the victims: they send numbered messages to the survivors, take nothing,
-//! and die. Each survivor must see a first part of the numbers in order, then the death, once; then the
-//! survivors exchange farewells, during which a second death or a late message would show.
+//! The last places of the run are the victims: they send numbered messages to the survivors, take nothing, and die.
+//! Each survivor must see a prefix of the numbers in order, then the death once. Then the survivors exchange final
+//! messages, during which a second death or a late message would be detected.
 
 use super::{Script, Step};
 use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 
-/// Messages of a victim to each survivor in each class.
+/// Number of messages of a victim to each survivor in each class.
 const MESSAGES_BEFORE_END: u64 = 40;
 
-/// Messages of a survivor to each other one, at the end.
+/// Number of messages of a survivor to each other one, at the end.
 const FINAL_MESSAGES: u64 = 100;
 
-/// Steps of a victim between its last word and its death, so that mostly those who press it wait by then.
+/// Steps of a victim between its last message and its death, so that senders to it mostly wait by then.
 const WAIT_STEPS: u32 = 200;
 
-/// Most messages to one victim in one step.
+/// Maximum number of messages to one victim in one step.
 const SENDS_PER_STEP: usize = 16;
 
 /// Way in which the victims end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::conformance) enum VictimEnd {
-    /// They die after their last word.
+    /// They die after their last message.
     Sudden,
     /// They die while the survivors send to them, mostly waiting for room.
     UnderPressure,
-    /// They leave in good order, and are no victims at all.
+    /// They leave in good order instead of dying.
     Orderly,
 }
 
-/// The script of `here`: the places from `survivors` on come to their `end`.
+/// Returns the script of `here`; the places from `survivors` on end by `end`.
 pub(in crate::conformance) fn death(here: PlaceId, survivors: u32, end: VictimEnd) -> Box<dyn Script> {
     if here.0 >= survivors {
         let wait_steps = if end == VictimEnd::UnderPressure { WAIT_STEPS } else { 0 };
@@ -48,11 +48,11 @@ pub(in crate::conformance) fn death(here: PlaceId, survivors: u32, end: VictimEn
 struct Victim {
     unsent: Vec<(PlaceId, Class, u64)>,
     end: VictimEnd,
-    /// Steps to pass before the end when all is sent.
+    /// Steps before the end after everything is sent.
     wait_steps: u32,
 }
 
-/// State a survivor keeps of one place.
+/// A survivor's state about one place.
 #[derive(Clone, Default)]
 struct Seen {
     numbers: [u64; 2],
@@ -68,7 +68,7 @@ struct Survivor {
     heard: u64,
 }
 
-/// `count` messages to each of the first `places` but `here` and each class; the first to be sent is the last entry.
+/// Returns `count` messages to each of the first `places` except `here`, in each class; the last entry is sent first.
 fn numbered(places: u32, count: u64, here: PlaceId) -> Vec<(PlaceId, Class, u64)> {
     let routes = (0..places).map(PlaceId).filter(|place| *place != here);
     let lanes: Vec<_> = routes.flat_map(|place| [(place, Class::Data), (place, Class::Control)]).collect();
@@ -83,7 +83,7 @@ fn send(endpoint: &dyn Endpoint, (to, class, number): (PlaceId, Class, u64)) -> 
     })
 }
 
-/// Sends the next of `messages`; returns what to do.
+/// Sends the next unsent messages. Returns the next step.
 fn send_next(endpoint: &dyn Endpoint, unsent: &mut Vec<(PlaceId, Class, u64)>) -> Step {
     let Some(next) = unsent.last() else { return Step::Idle };
     match send(endpoint, *next) {
@@ -160,7 +160,7 @@ impl Survivor {
         }
     }
 
-    /// Sends to `victim` until the answer is that it is dead; returns whether a message went.
+    /// Sends to `victim` until the error is that it is dead. Returns `true` if a message was sent.
     fn press(&mut self, endpoint: &dyn Endpoint, victim: PlaceId) -> bool {
         let seen = &mut self.seen[victim.index()];
         if !seen.death_reported && self.end != VictimEnd::UnderPressure {

@@ -1,8 +1,8 @@
-//! The script of most promises: everybody sends messages to everybody and checks what comes.
+//! The script of most promises: all places send messages to each other and check the messages they receive.
 //!
-//! It keeps blocks after the call that brought them, checks them again, and drops them in a drawn order; never
-//! waits while it keeps one, so any transport that can carry one block at a time gets through.
-//! Invariant: it is done when all messages are sent, all expected ones are seen and no block is kept.
+//! It keeps blocks after the call that delivered them, checks them again, and drops them in a random order. It never
+//! waits while it keeps one, so any transport that can carry one block at a time succeeds. Invariant: it is done when
+//! all messages are sent, all expected ones are received and no block is kept.
 
 use super::traffic::{Route, SendForm, TestMessage, Traffic, test_messages};
 use super::{Script, Step};
@@ -10,22 +10,22 @@ use crate::random::Random;
 use crate::{Arrival, Block, Body, Class, Endpoint, Inbound, Message, Next, PlaceId, SendError};
 use std::collections::VecDeque;
 
-/// Most messages to one place in one step.
+/// Maximum number of messages to one place in one step.
 const MESSAGES_PER_STEP: usize = 8;
 
 /// Chance that a step drops a kept block, in percent.
 const DROP_PERCENT: u64 = 30;
 
-/// Chance that a message that is looked at alone is taken, in percent.
+/// Chance that a message that is inspected alone is taken, in percent.
 const PICK_PERCENT: u64 = 50;
 
 pub(in crate::conformance) struct Exchange {
     traffic: Traffic,
     prelude: fn(&dyn Endpoint),
-    /// Letters still to be sent and still to come; `None` before the first step.
+    /// Messages still to be sent and to be received; `None` before the first step.
     lanes: Option<Lanes>,
     kept: Vec<(Route, TestMessage, Block)>,
-    /// Looks at the next message of each route alone before it takes what comes.
+    /// Inspects the next message of each route alone before it takes arrivals.
     picks: bool,
     random: Random,
 }
@@ -82,7 +82,7 @@ impl Script for Exchange {
             self.drop_one_block();
             return Step::Busy;
         }
-        // A message that has arrived at all others no longer needs this place, which gets to know of that.
+        // A message that has arrived everywhere no longer needs this place; the endpoint reports that.
         match (worked, finished && self.kept.is_empty() && !endpoint.is_sending()) {
             (_, true) => Step::Done,
             (true, false) => Step::Busy,
@@ -108,7 +108,7 @@ impl Lanes {
         lanes
     }
 
-    /// Sends some messages on each route; returns how many went.
+    /// Sends some messages on each route. Returns their number.
     fn send(&mut self, endpoint: &dyn Endpoint) -> usize {
         let mut sent = 0;
         for (route, test_messages) in &mut self.outgoing {
@@ -127,7 +127,7 @@ impl Lanes {
         sent
     }
 
-    /// Takes the next message of some routes alone; returns how many.
+    /// Takes the next message of some routes alone. Returns their number.
     fn pick(&mut self, endpoint: &dyn Endpoint, random: &mut Random) -> usize {
         let mut picked = 0;
         for (route, test_messages) in &mut self.incoming {
@@ -152,7 +152,7 @@ impl Lanes {
         picked
     }
 
-    /// Checks one message against what is due; returns its block, to be kept.
+    /// Checks one message against the expected one. Returns its block, to be kept.
     fn check(&mut self, here: PlaceId, message: Message<'_>) -> Option<(Route, TestMessage, Block)> {
         let route = Route { source: message.source, target: here, class: message.class };
         let lane = self.incoming.iter_mut().find(|(incoming, _)| *incoming == route);
@@ -167,7 +167,7 @@ impl Lanes {
     }
 }
 
-/// Sends one message; false if there was no room.
+/// Sends one message. Returns `false` if there was no room.
 fn send_test_message(endpoint: &dyn Endpoint, route: Route, test_message: &TestMessage) -> bool {
     let (target, class, handler) = (route.target, route.class, test_message.handler);
     let answer = if test_message.kind == SendForm::Block {
@@ -186,7 +186,7 @@ fn send_test_message(endpoint: &dyn Endpoint, route: Route, test_message: &TestM
         (Ok(()), SendForm::Small | SendForm::Block) | (Err(SendError::Abandoned), SendForm::Abandoned) => {
             true
         }
-        // Nobody waits for what is abandoned: its target may have all it waits for, and have left.
+        // An abandoned message is not expected: its target may have received everything and left.
         (Err(SendError::DeadPlace(place)), SendForm::Abandoned) if place == target => true,
         (Err(SendError::Full), _) => false,
         (answer, kind) => {

@@ -1,35 +1,35 @@
-//! The script that uses up the memory for blocks and goes on when the receiver drops one.
+//! The script that uses up the memory for blocks and continues when the receiver drops one.
 //!
-//! Place 1 keeps every block. Place 0 sends until it is refused although everything it has sent has been taken in:
-//! then only memory is short, and nothing moves before place 1 drops a block. So a sender that is not woken by
-//! that stalls the run. Where memory is ample the promise is kept with nothing to do.
+//! Place 1 keeps every block. Place 0 sends until it is refused although all its messages have been taken: then only
+//! memory is short, and nothing happens before place 1 drops a block. The run stalls if that does not wake the sender.
+//! If memory is ample, the promise is kept trivially.
 
 use super::{Script, Step};
 use crate::{Arrival, Block, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use std::collections::VecDeque;
 
-/// Number of times that memory has to come back.
+/// Number of times that memory must be returned.
 const ROUNDS: u32 = 20;
 
 /// Length of a block, if the transport takes such blocks; short, so that the script costs little.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Number of blocks taken for memory without end; fixtures with less memory than that show something.
+/// Number of blocks after which memory counts as unlimited; fixtures with less memory test the promise.
 const BLOCKS_MAX: u64 = 100;
 
-/// Turns that place 1 lets pass before it drops a block: time for place 0 to fall asleep.
+/// Turns that place 1 waits before it drops a block, so that place 0 can fall asleep.
 const TURNS: u32 = 2_000;
 
 /// Message of place 1: the number of blocks it has taken in.
 const COUNT: HandlerId = HandlerId(1);
 
-/// Message of place 0: please drop a block.
+/// Message of place 0: the request to drop a block.
 const DROP: HandlerId = HandlerId(2);
 
-/// Message of place 0: the number of blocks that come in all.
+/// Message of place 0: the total number of blocks.
 const END: HandlerId = HandlerId(3);
 
-/// The script of `here`.
+/// Returns the script of `here`.
 pub(in crate::conformance) fn held_blocks(here: PlaceId) -> Box<dyn Script> {
     let pending = VecDeque::new();
     match here {
@@ -43,9 +43,9 @@ type PendingMessages = VecDeque<(HandlerId, u64)>;
 
 struct Sender {
     sent: u64,
-    /// As far as place 1 has told.
+    /// Number of blocks taken, as reported by place 1.
     taken: u64,
-    /// Number of blocks sent when a block was last asked to be dropped.
+    /// Number of blocks sent when place 0 last asked for a drop.
     asked: Option<u64>,
     rounds: u32,
     pending: PendingMessages,
@@ -54,14 +54,14 @@ struct Sender {
 struct Receiver {
     taken: u64,
     kept: VecDeque<Block>,
-    /// Turns until a block is dropped, if one is to be; else 0.
+    /// Turns until a block is dropped; 0 if there is no request.
     turns: u32,
-    /// Number of blocks to come, once that is told.
+    /// Total number of blocks, once it is known.
     end: Option<u64>,
     pending: PendingMessages,
 }
 
-/// Sends control messages as far as there is room; true if none is left.
+/// Sends control messages as far as there is room. Returns `true` if none is left.
 fn post(endpoint: &dyn Endpoint, pending: &mut PendingMessages) -> bool {
     while let Some(&(handler, number)) = pending.front() {
         let to = PlaceId(1 - endpoint.here().0);
@@ -146,7 +146,7 @@ impl Script for Receiver {
         if self.turns > 0 {
             self.turns -= 1;
             if self.turns == 0 {
-                // Outside of `progress`, and with no message that follows it.
+                // Outside of `progress`, and without a message after it.
                 self.kept.pop_front();
             }
             return Step::Busy;

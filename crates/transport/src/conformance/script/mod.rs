@@ -1,7 +1,7 @@
-//! Program of one place that tries a promise, step by step.
+//! Program of one place that tests a promise, step by step.
 //!
-//! Most promises are an [`exchange::Exchange`] of some traffic; the others have a script of their own here.
-//! Invariant: a script knows only its endpoint and what it has seen there.
+//! Most promises are an [`exchange::Exchange`] of some traffic; the others have a script of their own here. Invariant:
+//! a script depends only on its endpoint and what it has received there.
 
 pub(super) mod back_pressure;
 pub(super) mod calls;
@@ -18,11 +18,11 @@ use crate::{Endpoint, EndpointExt};
 /// Request of a script after one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Another step soon: this one did something.
+    /// Another step soon, because this one made progress.
     Busy,
     /// Nothing arrived and nothing could be sent: a wait without a timeout must end when that changes.
     Idle,
-    /// All is sent, all has arrived: a further message would be one too many.
+    /// Everything was sent and received; a further message is an error.
     Done,
     /// This place dies now.
     Die,

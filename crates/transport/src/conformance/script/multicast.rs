@@ -1,26 +1,26 @@
 //! The script about messages to several places at once, between messages to one.
 //!
 //! Every message has a number, and each receiver sees those of one place and class in order. Invariant: it is done when
-//! all are sent and all that the others send have come.
+//! all its messages are sent and all messages of the others have arrived.
 
 use super::{Script, Step};
 use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, Message, PlaceId, SendError};
 use std::collections::BTreeMap;
 
-/// Messages of each place in each class; every second one goes to all at once.
+/// Number of messages of each place in each class; every second one goes to all at once.
 const MESSAGES: u32 = 60;
 
 /// Sends to each other place and to all, in turn.
 #[derive(Default)]
 pub(in crate::conformance) struct MulticastExchange {
     is_refusal_checked: bool,
-    /// Number of the next message, and of places it was sent to, by class.
+    /// Number of the next message, and of the places that already have it, by class.
     next: [(u32, u32); 2],
-    /// The number that comes next, by source and class.
+    /// The expected number, by source and class.
     expected: BTreeMap<(PlaceId, u8), u32>,
 }
 
-/// Returns the length of message `number`, if it goes to all at once; `None` if that is not offered for its class.
+/// Returns the length of message `number`, if it goes to all at once; `None` if that is not supported for its class.
 fn shared_len(endpoint: &dyn Endpoint, class: Class, number: u32) -> Option<usize> {
     let bytes = endpoint.multicast()?.bytes(class);
     let lengths = [bytes.start, bytes.start + 1, bytes.end.saturating_sub(1), (bytes.start + bytes.end) / 2];
@@ -28,13 +28,13 @@ fn shared_len(endpoint: &dyn Endpoint, class: Class, number: u32) -> Option<usiz
     is_shared.then(|| lengths[(number / 2) as usize % lengths.len()].clamp(bytes.start, bytes.end - 1))
 }
 
-/// The bytes of message `number`.
+/// Returns the bytes of message `number`.
 fn content(len: usize, number: u32) -> impl Iterator<Item = u8> {
     (0..len as u32).map(move |index| (index.wrapping_mul(7) ^ number) as u8)
 }
 
 impl MulticastExchange {
-    /// Panics unless lengths that are not offered are refused.
+    /// Panics unless unsupported lengths are refused.
     fn check_refusals(endpoint: &dyn Endpoint, others: &[PlaceId]) {
         let multicast = endpoint.multicast().unwrap_or_else(|| panic!("{} offers none", endpoint.here()));
         for class in [Class::Control, Class::Data] {
@@ -49,7 +49,7 @@ impl MulticastExchange {
         }
     }
 
-    /// Sends the next message of `class`; whether it, or a part of it, went.
+    /// Sends the next message of `class`. Returns `true` if it was sent to at least one place.
     fn send(&mut self, endpoint: &dyn Endpoint, others: &[PlaceId], class: Class) -> bool {
         let (number, sent) = &mut self.next[class as usize];
         let handler = HandlerId(*number as u16);
@@ -79,7 +79,7 @@ impl MulticastExchange {
         let (source, class) = (message.source, message.class);
         let expected = self.expected.entry((source, class as u8)).or_default();
         assert_eq!(message.handler, HandlerId(*expected as u16), "order broken: {source}, {class:?}");
-        // The offer is the same at all places.
+        // The supported lengths are the same at all places.
         let len = shared_len(endpoint, class, *expected).unwrap_or(8);
         let is_as_sent = message.body.bytes().iter().copied().eq(content(len, *expected));
         assert!(is_as_sent, "bytes changed: {source}, {class:?}, message {expected}");

@@ -1,8 +1,8 @@
-//! The script that is refused, sends something else, and then waits for what was refused.
+//! The script in which a send is refused, another one succeeds, and then the sender waits for room for the first.
 //!
-//! Place 0 fills up the data class to one place, and goes on with a block of the control class, for which there is
-//! room. Between the two it allows the place to take everything; so room comes at any moment before and during the
-//! wait that follows, and no message tells of it. A sender that forgets its refusal over the success sleeps for ever.
+//! Place 0 fills the data class to one place, then sends a block of the control class, for which there is room. In
+//! between it allows the place to take everything, so room may come at any moment before or during the following wait,
+//! and no message announces it. A sender that forgets the refusal because a later send succeeded sleeps forever.
 
 use super::{Script, Step};
 use crate::{Arrival, Block, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
@@ -13,16 +13,16 @@ const ROUNDS: u64 = 60;
 /// Length of a block, if the transport takes such blocks.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Number of blocks taken for memory without end; fixtures with less memory than that show something.
+/// Number of blocks after which memory counts as unlimited; fixtures with less memory test the promise.
 const BLOCKS_MAX: u64 = 200;
 
-/// Message of place 0: take data up to that many blocks in all, then no more.
+/// Message of place 0: the total number of data blocks that may be taken.
 const GO: HandlerId = HandlerId(1);
 
-/// Message of place 0: the numbers of blocks that come in all, of data and of control.
+/// Message of place 0: the total numbers of blocks of data and of control.
 const END: HandlerId = HandlerId(2);
 
-/// The script of `here`.
+/// Returns the script of `here`.
 pub(in crate::conformance) fn refused_sends(here: PlaceId) -> Box<dyn Script> {
     match here {
         PlaceId(0) => Box::new(Sender::default()),
@@ -32,7 +32,7 @@ pub(in crate::conformance) fn refused_sends(here: PlaceId) -> Box<dyn Script> {
 
 #[derive(Default)]
 struct Sender {
-    /// Rounds that are over.
+    /// Number of completed rounds.
     round: u64,
     stage: Stage,
     /// Blocks of data sent in this round.
@@ -44,14 +44,14 @@ struct Sender {
 /// Stage of the sender.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
-    /// Sends data until it is refused. Every turn begins here: a transport need not know of earlier turns.
+    /// Sends data until it is refused. Every turn begins here, because a transport need not remember earlier turns.
     #[default]
     Fill,
     /// Was refused: allows the receiver to take everything.
     Allow,
     /// Sends a block of control.
     Succeed,
-    /// Tells the places 1 and 2 what comes in all.
+    /// Tells places 1 and 2 the total numbers.
     End(u32),
     Done,
 }
@@ -81,7 +81,7 @@ impl Sender {
         answer.is_ok()
     }
 
-    /// Takes one stage; `false` if what comes next waits for room.
+    /// Executes one stage. Returns `false` if the next one waits for room.
     fn advance(&mut self, endpoint: &dyn Endpoint) -> bool {
         let (filled, other) = self.targets();
         match self.stage {
@@ -103,7 +103,7 @@ impl Sender {
                     (self.round, self.filled) = (self.round + 1, 0);
                 }
                 self.stage = Stage::Fill;
-                // It waits for what was refused: the data.
+                // It waits for room for the refused data.
                 return false;
             }
             Stage::End(place) => {
@@ -128,9 +128,9 @@ impl Script for Sender {
 
 #[derive(Default)]
 struct Receiver {
-    /// Blocks taken, of data and of control.
+    /// Number of blocks taken, of data and of control.
     taken: [u64; 2],
-    /// Number of blocks of data that may be taken in all.
+    /// Total number of data blocks that may be taken.
     allowed: u64,
     end: Option<[u64; 2]>,
 }

@@ -1,6 +1,6 @@
-//! Scripts and preludes about memory that places share: words, and regions.
+//! Scripts and preludes about memory that places share: words and regions.
 //!
-//! A message says that something is written, as in a program; or the writer wakes its reader.
+//! A message announces a write, as in a program; or the writer wakes its reader.
 
 use super::{Script, Step};
 use crate::random::Random;
@@ -8,13 +8,13 @@ use crate::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Pl
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Words of the longest region of these promises, of which four are there at once.
+/// Words of the longest region of these promises; four regions exist at the same time.
 const REGION_WORDS_MAX: usize = 1_000;
 
-/// Number of regions taken after each other.
+/// Number of regions allocated one after the other.
 const REGIONS: u64 = 300;
 
-/// The shared memory of an endpoint that says that it has some.
+/// Returns the shared memory of an endpoint that offers it.
 fn offered(endpoint: &dyn Endpoint) -> &dyn MappedMemory {
     endpoint.shared_memory().unwrap_or_else(|| panic!("{} shares no memory", endpoint.here()))
 }
@@ -39,7 +39,7 @@ impl Words {
         }
     }
 
-    /// The words of the places that share memory with this one.
+    /// Returns the words of the places that share memory with this one.
     fn of_all<'a>(
         endpoint: &dyn Endpoint,
         memory: &'a dyn MappedMemory,
@@ -88,17 +88,17 @@ impl Script for Words {
     }
 }
 
-/// Writes a region and tells the others of it; each of them reads it, adds one to its first word, and says so.
+/// Writes a region and announces it to the others; each of them reads it, adds one to its first word, and acknowledges.
 #[derive(Default)]
 pub(in crate::conformance) struct Regions {
     own: Option<Region>,
-    /// Messages still to be sent: a region, or that one was read.
+    /// Messages still to be sent: a region, or the acknowledgement of one (`None`).
     unsent: VecDeque<(PlaceId, Option<Region>)>,
-    /// Regions of others that were read, and others who have read the own one.
+    /// Number of regions of other places that were read here, and of places that have read the region of this one.
     read: [u32; 2],
 }
 
-/// Length and content of the region of a place.
+/// Returns the content of the region of a place, which also gives its length.
 fn pattern(place: PlaceId) -> impl Iterator<Item = u64> {
     (1..200 + u64::from(place.0) * 100).map(move |index| u64::from(place.0) << 32 | index)
 }
@@ -136,7 +136,7 @@ impl Regions {
         self.unsent.push_back((source, None));
     }
 
-    /// Sends what goes; whether anything went.
+    /// Sends messages as far as there is room. Returns `true` if any was sent.
     fn send(&mut self, endpoint: &dyn Endpoint) -> bool {
         let before = self.unsent.len();
         for (to, region) in std::mem::take(&mut self.unsent) {
@@ -187,14 +187,14 @@ impl Script for Regions {
     }
 }
 
-/// Number of rounds of the turn.
+/// Number of rounds that the turn makes.
 const ROUNDS: u64 = 200;
 
-/// Passes a turn from place to place: by a word of the next one, which is woken, or by a message where none is shared.
+/// Passes a turn from place to place: by a word of the next one, which is woken, or by a message if it shares none.
 #[derive(Default)]
 pub(in crate::conformance) struct Wakes {
     passed: u64,
-    /// Turns that came as messages.
+    /// Number of turns that arrived as messages.
     heard: u64,
 }
 
@@ -203,10 +203,10 @@ impl Wakes {
         endpoint.here() == PlaceId(0)
     }
 
-    /// The turns that have come here.
+    /// Returns the number of turns that have arrived here.
     fn turns(&self, endpoint: &dyn Endpoint) -> u64 {
         let own = offered(endpoint).word(endpoint.here(), 0).expect("a place shares its own memory");
-        // Relaxed is enough here and below: what is passed on is the word itself.
+        // Relaxed is enough here and below, because only the word itself is passed on.
         self.heard + own.load(Ordering::Relaxed)
     }
 
@@ -216,7 +216,7 @@ impl Wakes {
         self.passed < ROUNDS && turns > self.passed
     }
 
-    /// Passes the turn on, if it goes.
+    /// Passes the turn on, if there is room.
     fn pass(&mut self, endpoint: &dyn Endpoint) {
         let (next, memory) = (PlaceId((endpoint.here().0 + 1) % endpoint.places()), offered(endpoint));
         if let Some(word) = memory.word(next, 0) {
@@ -236,7 +236,7 @@ impl Script for Wakes {
         if had_turn {
             self.pass(endpoint);
         }
-        // The last turn comes back to the first place.
+        // The last turn returns to the first place.
         let is_over = self.passed == ROUNDS && (!Wakes::is_first(endpoint) || self.turns(endpoint) == ROUNDS);
         if is_over {
             return Step::Done;
@@ -250,7 +250,7 @@ impl Script for Wakes {
     }
 }
 
-/// Panics unless regions are zero, apart from each other, come back, and are refused where there is no memory.
+/// Panics unless regions are zero, disjoint, reusable, and refused if there is no memory.
 pub(in crate::conformance) fn allocate_and_free(endpoint: &dyn Endpoint) {
     let memory = offered(endpoint);
     let refused = [u64::MAX, u64::MAX / 8, 1 << 50];
@@ -264,7 +264,7 @@ pub(in crate::conformance) fn allocate_and_free(endpoint: &dyn Endpoint) {
             assert!(memory.view(beyond).is_none(), "{beyond:?} is shown");
         }
         let view = memory.view(region).expect("a place shares its own memory");
-        // Relaxed: nobody else knows of the region.
+        // Relaxed: no other place knows the region.
         assert!(view.iter().all(|word| word.swap(mark, Ordering::Relaxed) == 0), "a new region is not zero");
         held.push_back((region, mark));
         if held.len() == 4 {

@@ -1,7 +1,7 @@
 //! Messages between two places, as a function of the pair alone.
 //!
-//! The sender and the receiver compute the same list and never exchange it: the list is the oracle of the
-//! suite. It sends nothing.
+//! The sender and the receiver compute the same list and never exchange it: the list is the oracle of the suite. This
+//! file sends nothing.
 
 use crate::random::{Random, scramble};
 use crate::{Body, Class, HandlerId, Limits, PlaceId};
@@ -29,14 +29,14 @@ pub(in crate::conformance) enum SendForm {
     Abandoned,
 }
 
-/// One message to come.
+/// One expected message.
 #[derive(Clone, Debug)]
 pub(in crate::conformance) struct TestMessage {
     pub(in crate::conformance) kind: SendForm,
     pub(in crate::conformance) len: usize,
-    /// Room asked for; at least `len`.
+    /// Requested room; at least `len`.
     pub(in crate::conformance) room: usize,
-    /// Position in its route, cut to 16 bits: tells order where the bytes cannot.
+    /// Position in its route, truncated to 16 bits: it shows the order if the bytes are too few.
     pub(in crate::conformance) handler: HandlerId,
     key: u64,
 }
@@ -44,7 +44,7 @@ pub(in crate::conformance) struct TestMessage {
 /// Draws the kinds and lengths of one route.
 pub(in crate::conformance) type Traffic = fn(&mut Random, Class, &Limits) -> Vec<(SendForm, usize)>;
 
-/// The largest small message of `class`.
+/// Returns the length of the largest small message of `class`.
 pub(in crate::conformance) fn small_max(class: Class, limits: &Limits) -> usize {
     match class {
         Class::Control => limits.control_bytes_max,
@@ -52,7 +52,7 @@ pub(in crate::conformance) fn small_max(class: Class, limits: &Limits) -> usize 
     }
 }
 
-/// The messages of `route`, in order.
+/// Returns the messages of `route`, in order.
 pub(in crate::conformance) fn test_messages(
     route: Route,
     limits: &Limits,
@@ -70,7 +70,7 @@ pub(in crate::conformance) fn test_messages(
 }
 
 impl TestMessage {
-    /// Writes the content of this message; `bytes` is of its length.
+    /// Writes the content of this message; `bytes` has its length.
     pub(in crate::conformance) fn write(&self, bytes: &mut [u8]) {
         Random::new(self.key).fill(bytes);
     }

@@ -1,6 +1,6 @@
-//! An endpoint in front of a sound one, with one fault.
+//! An endpoint with one fault that wraps a correct one.
 //!
-//! It shows that the suite can fail: each fault is of a kind that a transport can really have.
+//! It shows that the suite can fail; each fault is one that a real transport may have.
 
 use crate::loopback::LoopbackEndpoint;
 use crate::loopback::memory::AlignedBytes;
@@ -49,7 +49,7 @@ pub(super) enum Fault {
     SendsToTheDead,
     ForgetsLeave,
     KeepsTaken,
-    /// Nothing is ever said to be ready.
+    /// Never reports that it is ready.
     NeverReady,
     PrivateWords,
     PrivateRegions,
@@ -60,13 +60,13 @@ pub(super) enum Fault {
     MasksPlaces,
 }
 
-/// A small message taken out of its queue.
+/// A small message removed from its queue.
 struct Held(PlaceId, Class, HandlerId, AlignedBytes);
 
 pub(super) struct Broken {
     inner: LoopbackEndpoint,
     fault: Fault,
-    /// Messages delivered, abandoned, or blocks sent, as the fault needs.
+    /// Number of delivered or abandoned messages, or of sent blocks, as the fault needs.
     count: Cell<u64>,
     held: RefCell<Vec<Held>>,
     full: RefCell<BTreeSet<PlaceId>>,
@@ -74,7 +74,7 @@ pub(super) struct Broken {
     private: Vec<AtomicU64>,
 }
 
-/// A block that is another one when it is looked at again.
+/// A block whose content has changed at the second look.
 struct Reused(Block, Cell<bool>);
 
 impl BlockMemory for Reused {
@@ -99,7 +99,7 @@ impl Broken {
         Box::new(Broken { inner, fault, count, held, full, delivering: Cell::new(false), private })
     }
 
-    /// Returns `true` if this is the `period`-th occasion, or a multiple of that.
+    /// Returns `true` at every `period`-th call.
     fn every(&self, period: u64) -> bool {
         self.count.set(self.count.get() + 1);
         self.count.get().is_multiple_of(period)
@@ -158,7 +158,7 @@ impl Broken {
     }
 }
 
-/// The same with its last bit wrong.
+/// Returns the same bytes with the last bit flipped.
 fn flipped(bytes: &[u8]) -> AlignedBytes {
     let mut copy = AlignedBytes::copy_of(bytes);
     if let Some(last) = copy.bytes_mut().last_mut() {

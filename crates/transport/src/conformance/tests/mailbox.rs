@@ -1,7 +1,6 @@
 //! A transport of threads in its simplest form: one lock, one bell for each place.
 //!
-//! It exists to try the fixture for threads and the promises about waiting; it can be made deaf. It is slow
-//! and offers no words.
+//! It tests the fixture for threads and the promises about waiting; it can lose events. It is slow and has no words.
 
 use crate::conformance::EndpointSetup;
 use crate::loopback::memory::AlignedBytes;
@@ -13,7 +12,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Messages between two places in one class.
+/// Maximum number of messages between two places in one class.
 const CAPACITY: usize = 16;
 
 const INLINE_BYTES_MAX: usize = 1_024;
@@ -41,13 +40,13 @@ struct QueuedMessage {
     bytes: AlignedBytes,
 }
 
-/// One place: what is there for it.
+/// The arrivals of one place.
 #[derive(Default)]
 struct Slot {
     control: VecDeque<QueuedMessage>,
     data: VecDeque<QueuedMessage>,
     rung: bool,
-    /// Its last send was refused.
+    /// True if its last send was refused.
     refused: bool,
     dead: bool,
     reported_deaths: BTreeSet<PlaceId>,
@@ -92,7 +91,7 @@ struct Mailbox {
     reentry: ReentryGuard,
 }
 
-/// The setups of a fresh run.
+/// Returns the setups of a new run.
 pub(super) fn setups(places: u32, fault: MailboxFault) -> Vec<EndpointSetup> {
     let slots = Mutex::new((0..places).map(|_| Slot::default()).collect());
     let mailboxes =
@@ -263,7 +262,7 @@ impl Endpoint for Mailbox {
         count
     }
 
-    /// Not offered: messages are taken by `progress` alone.
+    /// Not supported: only `progress` takes messages.
     fn take_next(
         &self,
         _from: PlaceId,
@@ -279,7 +278,7 @@ impl Endpoint for Mailbox {
         slot.rung || !slot.control.is_empty() || !slot.data.is_empty()
     }
 
-    /// No: what is sent lies with its receiver.
+    /// Returns `false`: sent messages are already at their receivers.
     fn is_sending(&self) -> bool {
         false
     }
@@ -318,7 +317,7 @@ impl Endpoint for Mailbox {
         self.is_dead(place).then_some(Death::Ended)
     }
 
-    /// Does nothing: who leaves is killed.
+    /// Does nothing: a place that leaves is killed.
     fn leave(&self) {}
 
     fn work_model(&self) -> Option<&dyn WorkModel> {

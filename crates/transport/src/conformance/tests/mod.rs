@@ -1,4 +1,4 @@
-//! The loopback and a transport of threads keep the promises, and broken ones are found out.
+//! The loopback and a transport of threads keep the promises, and faulty ones are detected.
 
 mod fault;
 mod mailbox;
@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The loopback with a fault in front of it.
+/// The loopback, wrapped with a fault.
 macro_rules! broken {
     ($seeds:expr, $fault:ident) => {
         Seeded {
@@ -35,7 +35,7 @@ conformance!(
 conformance!(threads, Threads::new(|places| setups(places, MailboxFault::No)), keeps deaths);
 conformance!(attached, broken!(0..1, Nothing), keeps multicast shared_memory deaths);
 
-/// Adversarial, and memory is shared in each seed.
+/// Returns an adversarial plan in which memory is shared with each seed.
 fn adversarial_sharing(seed: u64) -> Plan {
     Plan { words: 16, places_per_host: u32::MAX, ..Plan::adversarial(seed) }
 }
@@ -48,12 +48,12 @@ fn sharing_nothing(seed: u64) -> Plan {
     Plan { words: 0, ..Plan::calm(seed) }
 }
 
-/// The promises of all groups.
+/// Returns the promises of all groups.
 fn all() -> impl Iterator<Item = &'static NamedPromise> {
     ALL.iter().copied().flatten()
 }
 
-/// The loopback composed with itself: two places are one host, and are near each other.
+/// Returns the loopback composed with itself: two places are on one host and near each other.
 fn on_hosts(mut ends: Vec<LoopbackEndpoint>, places: u32) -> Box<dyn Endpoint> {
     let (far, near) = (ends.remove(1), ends.remove(0));
     let here = near.here();
@@ -62,7 +62,7 @@ fn on_hosts(mut ends: Vec<LoopbackEndpoint>, places: u32) -> Box<dyn Endpoint> {
     let near_numbers = PlaceNumbers::of(places, neighbours);
     let hosts = all().map(|place| PlaceId(place.0 / 2 * 2)).collect();
     let far_numbers = PlaceNumbers::of(places, all().map(|place| (place, PlaceId(places + place.0))));
-    Box::new(CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), hosts))
+    Box::new(CompositeEndpoint::new(here, near, near_numbers, far, far_numbers, hosts))
 }
 
 impl FarEndpoint for LoopbackEndpoint {
@@ -74,7 +74,7 @@ impl FarEndpoint for LoopbackEndpoint {
     }
 }
 
-/// Queues that are small and a batch that is not, so that each fault has its chance.
+/// Returns a plan with small queues and a large batch, so that each fault can show.
 fn narrow(seed: u64) -> Plan {
     let mut plan = Plan::calm(seed);
     (plan.control.capacity, plan.data.capacity) = (16, 16);
@@ -102,7 +102,7 @@ fn check_found(fixture: &dyn Fixture, promise: &str, complaint: &str) {
     assert!(verdict.contains(complaint), "{promise}: expected `{complaint}`, got `{verdict}`");
 }
 
-/// One test a line: a transport with this fault breaks this promise, with this complaint.
+/// One test on each line: a transport with this fault breaks this promise, with this message.
 macro_rules! found {
     ($($test:ident: $fault:ident => $promise:ident, $complaint:literal;)*) => {
         $(
@@ -116,10 +116,10 @@ macro_rules! found {
     };
 }
 
-/// Runs of threads until one of them must have been asleep when nothing woke it; the first mostly is.
+/// Maximum number of runs until a thread sleeps when it is not woken; mostly the first run suffices.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// As `found`, for faults that only threads can show: somebody sleeps for ever.
+/// As `found`, for faults that only threads can show: a place sleeps forever.
 macro_rules! found_asleep {
     ($($test:ident: $fault:ident => $promise:ident;)*) => {
         $(

@@ -3,7 +3,8 @@
 //! Refused: a link whose file is not in the tree, a `#heading` that the page does not have, a page in `docs/` that
 //! `docs/SUMMARY.md` does not link, and a file in `docs/listings/` whose text no page shows, or that neither the façade
 //! compiles as an example nor a stage of `./test` tries. The pages hold that text itself, so that they can be read as
-//! files. Addresses outside the repository are not fetched.
+//! files: all of it, or after `[listings/NAME](listings/NAME), in part` pieces of it with lines [`OMISSION`] between
+//! them. Addresses outside the repository are not fetched.
 
 use crate::finding::Finding;
 use crate::tree::{File, Tree};
@@ -11,6 +12,8 @@ use crate::tree::{File, Tree};
 const SUMMARY: &str = "docs/SUMMARY.md";
 const FACADE: &str = "crates/isles/Cargo.toml";
 const STAGES: &str = ".ci/stages/";
+/// The line of a block for the lines of a listing that it leaves out.
+const OMISSION: &str = "// ..";
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -97,15 +100,30 @@ fn unlisted(tree: &Tree) -> Vec<Finding> {
     missing.map(|page| Finding::new(&page.path, 0, format!("the page is not in {SUMMARY}"))).collect()
 }
 
+/// Returns whether `page` has a block with all of `listing`, or with parts of it and a link to the rest.
+fn shows(page: &str, listing: &File) -> bool {
+    const START: &str = "\n```rust,ignore\n";
+    if page.contains(&format!("{START}{}\n```\n", listing.text.trim_end())) {
+        return true;
+    }
+    let name = listing.path.trim_start_matches("docs/");
+    let after = page.split_once(&format!("{name}), in part")).and_then(|(_, after)| after.split_once(START));
+    let Some((block, _)) = after.and_then(|(_, block)| block.split_once("\n```\n")) else { return false };
+    let all: Vec<&str> = listing.text.lines().map(str::trim).collect();
+    let shown: Vec<&str> = block.lines().map(str::trim).collect();
+    let is_part = |part: &[&str]| all.windows(part.len().max(1)).any(|lines| lines == part);
+    shown.split(|line| *line == OMISSION).all(is_part)
+}
+
 /// Checks the programs of the pages.
 fn listings(tree: &Tree) -> Vec<Finding> {
     let manifest = tree.file(FACADE).map_or("", |file| file.text.as_str());
     let stages: Vec<&File> = tree.files().filter(|file| file.path.starts_with(STAGES)).collect();
     let mut findings = Vec::new();
     for file in tree.files_ending("rs").filter(|file| file.path.starts_with("docs/listings/")) {
-        let shown = format!("\n```rust,ignore\n{}\n```\n", file.text.trim_end());
-        if !tree.files_ending("md").any(|page| page.text.contains(&shown)) {
-            let text = "no page of the book shows this text; copy it into its page, in a block `rust,ignore`";
+        if !tree.files_ending("md").any(|page| shows(&page.text, file)) {
+            let text = "no page of the book shows this text or parts of it; copy it into its page, in a block \
+                        `rust,ignore`";
             findings.push(Finding::new(&file.path, 0, text));
         }
         let tried = stages.iter().any(|stage| stage.text.contains(&file.path));
@@ -161,6 +179,19 @@ mod tests {
         assert!(found(listings, &[LISTING, PAGE, MANIFEST]).is_empty());
         let stage = (".ci/stages/ranks.sh", "cp docs/listings/hello.rs main.rs");
         assert!(found(listings, &[LISTING, PAGE, stage]).is_empty());
+    }
+
+    #[test]
+    fn a_listing_may_be_shown_in_part() {
+        let listing = ("docs/listings/hello.rs", "//! Hello.\nfn one() {\n    two();\n    three();\n}\n");
+        let faults = |block: &str| {
+            let page =
+                format!("[listings/hello.rs](listings/hello.rs), in part:\n\n```rust,ignore\n{block}\n```\n");
+            found(listings, &[listing, ("docs/first.md", &page), MANIFEST]).len()
+        };
+        assert_eq!(faults("//! Hello.\n// ..\ntwo();\nthree();"), 0);
+        assert_eq!(faults("//! Hello.\ntwo();"), 1);
+        assert_eq!(faults("four();"), 1);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! may only shrink, and none for paragraphs.
 
 use crate::finding::Finding;
-use crate::tidy::ratchet::{Ratchet, Unit};
+use crate::ratchet::{Ratchet, Unit};
 use crate::tree::{File, Tree};
 
 /// The mean sentence of a page has less words than this.
@@ -138,7 +138,8 @@ fn without_targets(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{check, sentences};
-    use crate::tidy::{found, ratchet};
+    use crate::ratchet;
+    use crate::tidy::found;
 
     /// Returns a sentence of this number of words.
     fn sentence(words: usize) -> String {

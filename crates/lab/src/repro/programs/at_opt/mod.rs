@@ -1,11 +1,10 @@
-//! Savings of AT-Opt: the kernels of IMSuite with minimal captures, and with all that X10 would have shipped.
+//! Savings of AT-Opt: the kernels of IMSuite with minimal captures, and with all the data that X10 would have shipped.
 //!
-//! A row is a run of `isles run imsuite` on eight places, or two of them against each other, each run in a process of
-//! its own as a user starts it. On processes the time is that of this host, the least of a few runs, because whatever
-//! else runs there only adds to it; on the modelled SCC it is predicted. Bytes are those of the whole run, the
-//! distribution of the network included. Each answer is verified, so a time never stands for a wrong one. The paper's
-//! sweep of places is in `places`. Invariant: the two runs of a ratio differ in what their calls take along, and
-//! in nothing else.
+//! A row is a run of `isles run imsuite` on eight places, or the ratio of two of them, each run in a process of its own
+//! as a user starts it. On processes, the time is measured on this host; the smallest of a few runs is taken, because
+//! other load can only add to it. On the modelled SCC it is predicted. Bytes are those of the whole run, the
+//! distribution of the network included. Each answer is verified, so no time belongs to a wrong one. The paper's sweep
+//! of places is in `places`. Invariant: the two runs of a ratio differ only in the data that their calls take along.
 
 mod places;
 
@@ -29,7 +28,7 @@ pub(crate) const AT_OPT: Experiment = Experiment {
 pub(super) const KERNELS: [&str; 12] =
     ["BF", "DST", "BY", "DR", "DS", "KC", "DP", "HS", "LCR", "MIS", "MST", "VC"];
 
-/// Data that a run ships with its calls, as words of the command.
+/// Data that a run ships with its calls, as arguments of the command.
 pub(super) const MINIMAL: &str = "minimal";
 pub(super) const REACHABLE: &str = "reachable";
 
@@ -37,12 +36,11 @@ pub(super) const REACHABLE: &str = "reachable";
 const PLACES: u32 = 8;
 const NODES: usize = 128;
 
-/// Nodes of BY there on the chip, as in the smaller set of the suite: with 128 it sends 44 GB, which takes minutes to
-/// model.
+/// Nodes of BY on the chip, as in the smaller set of the suite: with 128 it sends 44 GB, which takes minutes to model.
 const NODES_OF_BY: usize = 32;
 
-/// On processes the fastest of `REPEATS` runs of each kind counts; of one run each if the first with all that is
-/// reachable takes `SECONDS_MAX` or more.
+/// On processes, the fastest of `REPEATS` runs of each kind counts. One run of each counts if the first one with all
+/// reachable data takes `SECONDS_MAX` or more.
 const REPEATS: usize = 5;
 const SECONDS_MAX: f64 = 1.0;
 
@@ -83,7 +81,7 @@ pub(super) struct Measured {
 }
 
 impl AtOptRun<'_> {
-    /// Runs it in a process of its own, which also verifies its answer.
+    /// Runs the kernel in a process of its own, which also verifies its answer.
     pub(super) fn measure(self) -> Result<Measured, Failure> {
         let AtOptRun { machine, kernel, family, nodes, places, ship } = self;
         let words = format!(
@@ -130,7 +128,7 @@ fn family(host: Host, unit: &'static str) -> Family {
     Family { deck: "", unit, band: Band::Unpublished, basis, source: "", reading: "" }
 }
 
-/// The networks of a kernel: those of the suite's files.
+/// Returns the network families of a kernel: those of the suite's files.
 fn families(kernel: &str) -> &'static [&'static str] {
     match kernel {
         "HS" | "LCR" => &["ring"],
@@ -154,7 +152,7 @@ fn rows_of(host: Host, network: &str, minimal: Measured, reachable: Measured) ->
     ]
 }
 
-/// A run with minimal captures and one with all that is reachable; of several the fastest ones, taken in turn.
+/// Returns a run with minimal captures and one with all reachable data; of several, the fastest ones, run alternately.
 fn compared(host: Host, kernel: &str, family: &str) -> Result<[Measured; 2], Failure> {
     let repeats = if host == Host::Chip { 1 } else { REPEATS };
     let [minimal, reachable] = fastest(repeats, |ship| measured(host, kernel, family, ship))?;
@@ -167,14 +165,14 @@ fn compared(host: Host, kernel: &str, family: &str) -> Result<[Measured; 2], Fai
     Ok([minimal, reachable])
 }
 
-/// The fastest of at most `repeats` runs of each kind, taken in turn: as many of one as of the other, since noise makes
-/// the fastest of more runs faster.
+/// Returns the fastest of at most `repeats` runs of each kind, run alternately. Both kinds have the same number of
+/// runs, because noise makes the fastest of more runs faster.
 fn fastest(
     repeats: usize,
     mut run: impl FnMut(&'static str) -> Result<Measured, Failure>,
 ) -> Result<[Measured; 2], Failure> {
     let mut fastest = [run(MINIMAL)?, run(REACHABLE)?];
-    // A long run varies less, and costs more.
+    // A long run varies less and costs more.
     if fastest[1].seconds < SECONDS_MAX {
         for _ in 1..repeats {
             for (fastest, ship) in fastest.iter_mut().zip([MINIMAL, REACHABLE]) {
@@ -188,7 +186,7 @@ fn fastest(
     Ok(fastest)
 }
 
-/// A run of the rows by network.
+/// Measures a run of the rows by network.
 fn measured(host: Host, kernel: &str, family: &str, ship: &'static str) -> Result<Measured, Failure> {
     let is_small = (host, kernel) == (Host::Chip, "BY");
     let nodes = if is_small { NODES_OF_BY } else { NODES };
@@ -199,7 +197,8 @@ fn measured(host: Host, kernel: &str, family: &str, ship: &'static str) -> Resul
 mod tests {
     use super::*;
 
-    /// The seconds of the fastest of each kind, and the runs of each, if these are the seconds of the runs in turn.
+    /// Simulates runs that take these seconds in turn. Returns the seconds of the fastest of each kind, and the number
+    /// of runs of each.
     fn fastest_of(seconds: [&[f64]; 2]) -> ([f64; 2], [usize; 2]) {
         let mut runs = [0; 2];
         let run = |ship| {

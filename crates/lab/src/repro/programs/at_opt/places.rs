@@ -1,9 +1,9 @@
-//! The single-node evaluation of AT-Opt: its twelve kernels on 2 to 16 places, base against optimised.
+//! The single-node evaluation of AT-Opt: its twelve kernels on 2 to 16 places, base and optimised.
 //!
-//! The paper's configurations have as many threads a place as fill the host; a place of Isles is one thread, so here
-//! the number of places alone changes. One network a kernel, as in the paper, smaller than its, because ours are to end
-//! within a minute. Of a run on processes the fastest of a few counts. Invariant: a printed mean stands beside the mean
-//! of the same kernels over the same numbers of places.
+//! The paper's configurations have enough threads in each place to fill the host; a place of Isles is one thread, so
+//! only the number of places changes here. Each kernel has one network, as in the paper, but smaller, so that runs end
+//! within a minute. On processes, the fastest of a few runs counts. Invariant: a printed mean is beside the mean of the
+//! same kernels over the same numbers of places.
 
 use super::super::super::quantity::{Quantity, Title};
 use super::super::super::row::{Band, Basis, Family, Row};
@@ -18,8 +18,8 @@ const NODES: usize = 64;
 /// Number of runs of each configuration.
 const REPEATS: usize = 3;
 
-/// Nodes of a network of the order of the paper's, for the optimised form alone, and the kernels that are run on it:
-/// those that send few messages a node.
+/// Nodes of a network of the same order as the paper's, for the optimised form alone, and the kernels that are run on
+/// it: those that send few messages per node.
 const NODES_OF_MANY: usize = 2_048;
 const KERNELS_OF_MANY: [&str; 4] = ["BF", "DST", "MIS", "VC"];
 
@@ -29,14 +29,14 @@ const OUT_OF_MEMORY: [&str; 3] = ["DR", "DS", "MST"];
 /// Kernels whose gain with x10c++ on Intel does not rise with the number of places (001:63).
 const FLAT: [&str; 2] = ["MIS", "MST"];
 
-/// Kernels whose gain "is not substantial", and the greatest gain that is read as such.
+/// Kernels whose gain "is not substantial", and the largest gain that is read as such.
 const SMALL_GAINS: [&str; 3] = ["KC", "HS", "LCR"];
 const SMALL_GAIN: f64 = 1.5;
 
 const MEASURED: Family =
     Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Measured, source: "", reading: "" };
 
-/// Base and optimised of a kernel.
+/// Base and optimised runs of a kernel.
 type Compared = [Measured; 2];
 
 fn gain([minimal, reachable]: &Compared) -> f64 {
@@ -48,7 +48,7 @@ fn geometric_mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     (values.map(f64::ln).sum::<f64>() / number).exp()
 }
 
-/// The rows.
+/// Returns the rows.
 pub fn rows() -> Result<Vec<Row>, Failure> {
     let mut by_places = Vec::new();
     for places in PLACES {
@@ -66,7 +66,7 @@ pub fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// A network that the suite has for the kernel.
+/// Returns a network that the suite has for the kernel.
 fn network(kernel: &str) -> &'static str {
     match kernel {
         "HS" | "LCR" => "ring",
@@ -86,7 +86,7 @@ fn compared(kernel: &str, places: u32) -> Result<Compared, Failure> {
     Ok([run(MINIMAL)?, run(REACHABLE)?])
 }
 
-/// The geometric means by number of places, and that over all beside the paper's four.
+/// Returns the geometric means by number of places, and the mean over all beside the paper's four.
 fn means(by_places: &[Vec<Compared>]) -> Vec<Row> {
     let mean_of = |compared: &Vec<Compared>| geometric_mean(compared.iter().map(gain));
     let mut rows = Vec::new();
@@ -123,29 +123,25 @@ fn trends(by_places: &[Vec<Compared>]) -> Vec<Row> {
         Family { band: Band::Within(25.0), ..shape }
             .at("001:27")
             .reading("1: “the speedups reduce slightly”")
-            .row("x10c: mean gain on 16 places against 2", 1.0, mean_of(sixteen) / mean_of(two)),
+            .row("x10c: mean gain on 16 places / 2", 1.0, mean_of(sixteen) / mean_of(two)),
         Family { band: Band::Within(0.0), ..shape }
             .at("001:67")
             .reading("all: “for all kernels, as the number of places increases”")
-            .row(
-                "x10c++, AMD: kernels whose gain is greater on 16 places than on 2",
-                KERNELS.len() as f64,
-                rising,
-            ),
+            .row("x10c++, AMD: kernels that gain more on 16 places than on 2", KERNELS.len() as f64, rising),
         Family { band: Band::Within(0.0), ..shape }
             .at("001:61-63")
             .reading("all but two: “kernels other than MIS and MST, as the number of places increases”")
             .row(
-                "x10c++, Intel: kernels but MIS and MST whose gain is greater on 16 places than on 2",
+                "x10c++, Intel: kernels but MIS and MST that gain more on 16 places than on 2",
                 (KERNELS.len() - FLAT.len()) as f64,
                 rising_but_flat,
             ),
     ];
-    let better = shape.at("001:29").reading("at most 1: “are significantly better than C_2”");
+    let better = shape.at("001:29").reading("≤ 1: “are significantly better than C_2”");
     for kernel in ["DR", "DS", "BY"] {
         let at = KERNELS.iter().position(|other| *other == kernel).expect("it is one of the suite");
         let ratio = gain(&two[at]) / gain(&four[at]).min(gain(&eight[at]));
-        let title = format!("x10c: {kernel}, gain on 2 places against 4 and 8");
+        let title = format!("x10c: {kernel}, gain on 2 places / 4 and 8");
         rows.push(better.row(title, 1.0, ratio));
     }
     rows
@@ -154,7 +150,7 @@ fn trends(by_places: &[Vec<Compared>]) -> Vec<Row> {
 fn small_gains(by_places: &[Vec<Compared>]) -> Vec<Row> {
     // The paper gives no digits for a gain that is not substantial.
     let shape = Family { band: Band::AtMost, basis: Basis::Derived, ..MEASURED }.at("001:31, 65");
-    let shape = shape.reading("at most 1.5: “the speedups are not substantial”");
+    let shape = shape.reading("≤ 1.5: “the speedups are not substantial”");
     let of_kernel = |kernel: &str| {
         let at = KERNELS.iter().position(|other| *other == kernel).expect("it is one of the suite");
         geometric_mean(by_places.iter().map(|compared| gain(&compared[at])))
@@ -165,8 +161,8 @@ fn small_gains(by_places: &[Vec<Compared>]) -> Vec<Row> {
         .collect()
 }
 
-/// "In line with the reduction in the communicated data": how far kernels that save more bytes gain more, as the rank
-/// correlation of both over kernels and numbers of places; a half or more is read as in line.
+/// Returns the row on "in line with the reduction in the communicated data": the rank correlation of saved bytes and
+/// gain over kernels and numbers of places. A half or more is read as in line.
 fn in_line_with_bytes(by_places: &[Vec<Compared>]) -> Row {
     let all = || by_places.iter().flatten();
     let saved = |[minimal, reachable]: &Compared| reachable.bytes as f64 - minimal.bytes as f64;
@@ -176,16 +172,11 @@ fn in_line_with_bytes(by_places: &[Vec<Compared>]) -> Row {
     let number = gains.len() as f64;
     let correlation = 1.0 - 6.0 * differences / (number * (number * number - 1.0));
     let shape = Family { band: Band::AtMost, basis: Basis::Derived, ..MEASURED }.at("001:31, 65");
-    let shape =
-        shape.reading("at most 1: “in line with the reduction in the communicated data”, 1 / 2 or more");
-    shape.row(
-        "a half against the rank correlation of gains and bytes saved",
-        1.0,
-        0.5 / correlation.max(0.01),
-    )
+    let shape = shape.reading("≤ 1: “in line with the reduction in the communicated data”, 1 / 2 or more");
+    shape.row("half / rank correlation of gains and bytes saved", 1.0, 0.5 / correlation.max(0.01))
 }
 
-/// The rank of each value, from the least on.
+/// Returns the rank of each value, in ascending order.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let rank = |value: &f64| values.iter().filter(|other| *other < value).count() as f64;
     values.iter().map(rank).collect()
@@ -197,7 +188,7 @@ fn call_cost(by_places: &[Vec<Compared>]) -> Row {
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     let with = |cost: f64| {
         let of = |[minimal, reachable]: &Compared| {
-            // Places call at the same time, as many as the host has processors.
+            // The number of places that call at the same time is that of the host's processors.
             let calls = minimal.calls as f64 / processors * cost;
             (reachable.seconds + calls) / (minimal.seconds + calls)
         };
@@ -212,12 +203,13 @@ fn call_cost(by_places: &[Vec<Compared>]) -> Row {
     Family { unit: "µs", ..MEASURED }.row(title, f64::NAN, least * 1e6)
 }
 
-/// The most memory that all places had resident, where the paper's base had too little.
+/// Returns the rows on the maximum resident memory of all places, for the kernels whose base ran out of memory in the
+/// paper.
 fn memory() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let shape = Family { band: Band::AtMost, ..MEASURED }.at("001:27");
-    let few = shape.reading("at most 1: “DR, DS and MST ran out of memory with 16 and 32 places”");
-    let many = shape.reading("at most 1: “DP ran out of memory with 32 places”");
+    let few = shape.reading("≤ 1: “DR, DS and MST ran out of memory with 16 and 32 places”");
+    let many = shape.reading("≤ 1: “DP ran out of memory with 32 places”");
     let of_few = OUT_OF_MEMORY.map(|kernel| (kernel, 16, few));
     for (kernel, places, shape) in of_few.into_iter().chain([("DP", 32, many)]) {
         let run = |ship| {
@@ -229,7 +221,7 @@ fn memory() -> Result<Vec<Row>, Failure> {
             let title = format!("{kernel}, {places} threads, peak of memory, {name}");
             rows.push(Family { unit: "MB", ..MEASURED }.row(title, f64::NAN, peak));
         }
-        let title = format!("{kernel}, {places} threads, peak of memory, minimal against reachable");
+        let title = format!("{kernel}, {places} threads, peak of memory, minimal / reachable");
         rows.push(shape.row(title, 1.0, minimal / reachable));
     }
     Ok(rows)

@@ -1,9 +1,9 @@
 //! The automaton with one-sided and two-sided messages, on the SCC and on the cluster beside it.
 //!
-//! Each run is one of `isles run automaton`. The field is fixed: rows of 8,192 cells, so that an edge has the paper's
-//! 8 KB; how many rows it had the paper does not say, and 1,008 can be cut by most numbers of cores. The protocol is
-//! that of RCKMPI, a section of the buffers for each process. Times are of the steps. The paper shows its speed-ups as
-//! a picture; what its text says of them is rows.
+//! Each run is one of `isles run automaton`. The field is fixed: rows of 8,192 cells, so that an edge has the paper's 8
+//! KB. The paper does not give the number of rows; 1,008 is divisible by most numbers of cores. The protocol is that of
+//! RCKMPI, a section of the buffers for each process. Times are of the steps. The paper shows its speed-ups as a plot;
+//! the statements of its text about them are rows.
 
 use crate::repro::programs::{SCC, document, seconds};
 use crate::repro::quantity::{Quantity, Title};
@@ -15,7 +15,7 @@ use isles_app::{Failure, runs};
 pub const AUTOMATON: Experiment = Experiment {
     name: "automaton",
     about: "a cellular automaton one-sided and two-sided: how many times faster than 1 core, at 533/800/800",
-    source: "Christgau and Schnor, One-sided communication in RCKMPI for the SCC, 6th MARC symposium (2012)",
+    source: "Christgau and Schnor, One-sided communication in RCKMPI for the SCC, MARC 2012",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
@@ -23,16 +23,17 @@ pub const AUTOMATON: Experiment = Experiment {
 /// The cluster, as a machine.
 const CLUSTER: &str = "chip:xeon-cluster";
 
-/// Numbers of cores: the cluster has 28, so the paper has no more.
+/// Numbers of cores; the cluster has 28, so the paper does not use more.
 const PROCESSES: [u32; 10] = [1, 2, 4, 7, 8, 12, 14, 16, 21, MOST];
 const MOST: u32 = 28;
 
-/// Rows of the field, and steps of a run and of a shorter one.
+/// Number of rows of the field, and of steps of a run and of a shorter one.
 const FIELD_ROWS: u32 = 1008;
 const STEPS: u32 = 20;
 const FEW_STEPS: u32 = 10;
 
-/// Messages of an edge that answer, in the queued form: the lock is granted, and the unlock acknowledged.
+/// Messages of an edge in the queued form that are answers: the grant of the lock, and the acknowledgement of the
+/// unlock.
 const ANSWERS: f64 = 2.0;
 
 /// Configuration of a run: a machine and a halo exchange method.
@@ -43,14 +44,14 @@ struct Variant {
     exchange: &'static str,
 }
 
-/// The paper's three, and the form that it did not have.
+/// The paper's three variants, and the form that it did not have.
 const TWO_SIDED: Variant = Variant { name: "two-sided", machine: SCC, exchange: "two-sided" };
 const QUEUED: Variant = Variant { name: "queued", machine: SCC, exchange: "queued" };
 const DIRECT: Variant = Variant { name: "direct", machine: SCC, exchange: "one-sided" };
 const INFINIBAND: Variant = Variant { name: "InfiniBand, direct", machine: CLUSTER, exchange: "one-sided" };
 const VARIANTS: [Variant; 4] = [TWO_SIDED, QUEUED, DIRECT, INFINIBAND];
 
-/// The form that the paper proposes: windows in memory that cores share, and a core of each tile for accesses.
+/// The form that the paper proposes: windows in shared memory, and a core of each tile for accesses.
 const SERVED: Variant = Variant { name: "served", machine: SCC, exchange: "served" };
 const SERVED_BUFFERS: Variant =
     Variant { name: "served in buffers", machine: SCC, exchange: "served-buffers" };
@@ -58,7 +59,7 @@ const SERVED_BUFFERS: Variant =
 /// Cores that compute in the proposed form: the SCC has 24 tiles.
 const SERVED_PROCESSES: [u32; 9] = [1, 2, 4, 7, 8, 12, 14, 16, 21];
 
-/// Columns of a field whose windows, two pairs of rows, fit the message buffers, and the lines that they take.
+/// Columns of a field whose windows, two pairs of rows, fit in the message buffers, and the lines that they take.
 const NARROW: u32 = 512;
 const NARROW_LINES: u32 = 4 * NARROW / 32;
 
@@ -84,7 +85,10 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let long = VARIANTS.into_iter().flat_map(|variant| PROCESSES.map(|cores| (variant, cores, STEPS)));
     let short = VARIANTS.into_iter().map(|variant| (variant, MOST, FEW_STEPS));
     let all: Vec<_> = long.chain(short).collect();
-    let ran = runs::all(all.len(), "runs", |number| run(all[number]))?;
+    let ran = runs::all(all.len(), "runs", |number| {
+        let (variant, cores, steps) = all[number];
+        run(variant, cores, steps)
+    })?;
     let (long, short) = ran.split_at(VARIANTS.len() * PROCESSES.len());
     let curves: Vec<Vec<f64>> = long
         .chunks(PROCESSES.len())
@@ -105,8 +109,8 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Returns the rows on windows that a core of each tile serves, beside the two-sided form. The paper proposes them, and
-/// has no figure.
+/// Returns the rows on windows that a core of each tile serves, beside the two-sided form. The paper proposes them
+/// without a figure.
 fn served_rows(two_sided: &[f64]) -> Result<Vec<Row>, Failure> {
     let narrow = format!("--columns {NARROW} --window-lines {NARROW_LINES}");
     let forms = [
@@ -131,10 +135,10 @@ fn served_rows(two_sided: &[f64]) -> Result<Vec<Row>, Failure> {
     let unpublished = Family { band: Band::Unpublished, ..SAID };
     for (_, cores, speed) in speeds.iter().filter(|(name, cores, _)| *name == "served" && *cores >= 4) {
         let linear = f64::from(*cores);
-        rows.push(unpublished.row(title("served against linear", *cores), 0.0, speed / linear));
+        rows.push(unpublished.row(title("served / linear", *cores), 0.0, speed / linear));
         let index = PROCESSES.iter().position(|other| other == cores).expect("it was run");
         let ratio = speed / two_sided[index];
-        rows.push(unpublished.row(title("served against two-sided", *cores), 0.0, ratio));
+        rows.push(unpublished.row(title("served / two-sided", *cores), 0.0, ratio));
     }
     Ok(rows)
 }
@@ -154,44 +158,44 @@ fn shapes(curves: &[Vec<f64>]) -> Vec<Row> {
     for index in many(4) {
         let cores = PROCESSES[index];
         let linear = f64::from(cores);
-        rows.push(half.row(title("queued against linear", cores), 0.5, queued[index] / linear));
+        rows.push(half.row(title("queued / linear", cores), 0.5, queued[index] / linear));
         let ratio = queued[index] / two_sided[index];
-        rows.push(third.row(title("queued against two-sided", cores), 2.0 / 3.0, ratio));
+        rows.push(third.row(title("queued / two-sided", cores), 2.0 / 3.0, ratio));
         let ratio = queued[index] / infiniband[index];
-        rows.push(third.row(title("queued against InfiniBand, direct", cores), 2.0 / 3.0, ratio));
+        rows.push(third.row(title("queued / InfiniBand, direct", cores), 2.0 / 3.0, ratio));
     }
-    // "All variants scale in a linear fashion": twice the cores, twice the speed-up.
+    // "All variants scale in a linear fashion" is read as twice the speed-up with twice the cores.
     let at = |cores: u32| PROCESSES.iter().position(|other| *other == cores).expect("it was run");
     for (variant, curve) in VARIANTS.iter().zip(curves) {
         if variant.name != DIRECT.name {
-            let text = format!("{}, {MOST} cores against 14", variant.name);
+            let text = format!("{}, {MOST} cores / 14", variant.name);
             let linear = SAID.at("004:991").reading("28 / 14: “all variants scale in a linear fashion”");
             rows.push(linear.row(text, 2.0, curve[at(MOST)] / curve[at(14)]));
         }
     }
     for index in many(4) {
         let (cores, linear) = (PROCESSES[index], f64::from(PROCESSES[index]));
-        let text = title("InfiniBand, direct against linear", cores);
+        let text = title("InfiniBand, direct / linear", cores);
         let near = SAID.at("004:971").reading("1: “reached approximately linear speedup”");
         rows.push(near.row(text, 1.0, infiniband[index] / linear));
     }
     // "The two-sided version on the SCC outperforms the two others."
     let at_most = Family { band: Band::AtMost, ..SAID }.at("004:991");
-    let at_most = at_most.reading("at most 1: “the two-sided version on the SCC outperforms the two others”");
+    let at_most = at_most.reading("≤ 1: “the two-sided version on the SCC outperforms the two others”");
     for (name, curve) in [("queued", queued), ("InfiniBand, direct", infiniband)] {
-        let text = title(&format!("{name}, against two-sided"), MOST);
+        let text = title(&format!("{name} / two-sided"), MOST);
         rows.push(at_most.row(text, 1.0, curve[at(MOST)] / two_sided[at(MOST)]));
     }
-    // The paper hopes that windows in shared memory scale better (004:995), and has no figure.
+    // The paper hopes that windows in shared memory scale better (004:995), but has no figure.
     let unpublished = Family { band: Band::Unpublished, ..SAID };
     for index in many(2) {
-        let text = title("two-sided against direct", PROCESSES[index]);
+        let text = title("two-sided / direct", PROCESSES[index]);
         rows.push(unpublished.row(text, 0.0, two_sided[index] / direct[index]));
     }
     rows
 }
 
-/// Returns the rows on the messages of an edge: "at least three", against one.
+/// Returns the rows on the messages of an edge: "at least three", compared with one.
 fn messages(of_edge: &[f64]) -> Vec<Row> {
     let [two_sided, queued, direct, _] = of_edge else { unreachable!("there are four variants") };
     let count = Family { unit: "messages", ..SAID }.at("004:967");
@@ -205,11 +209,11 @@ fn messages(of_edge: &[f64]) -> Vec<Row> {
 }
 
 /// Runs the automaton.
-fn run((variant, cores, steps): (Variant, u32, u32)) -> Result<Automaton, Failure> {
+fn run(variant: Variant, cores: u32, steps: u32) -> Result<Automaton, Failure> {
     run_field(variant, cores, steps, "--columns 8192")
 }
 
-/// Runs the automaton at `places` places; `field` has further words.
+/// Runs the automaton on `places` places; `field` has further arguments.
 fn run_field(variant: Variant, places: u32, steps: u32, field: &str) -> Result<Automaton, Failure> {
     let Variant { machine, exchange, .. } = variant;
     let protocol = if machine == SCC { " --protocol sections" } else { "" };

@@ -1,6 +1,6 @@
-//! RandomAccess on Blue Gene/P: how many updates a nanosecond, aggregated, routed along the torus, by roles of cores.
+//! RandomAccess on Blue Gene/P: updates per nanosecond, aggregated, routed along the torus, by roles of cores.
 //!
-//! This file holds the paper's table 4 and what follows from its formulas, without a model: sizes of buckets,
+//! This file has the paper's table 4 and the results that follow from its formulas without a model: bucket sizes,
 //! bottlenecks, crossovers. `gups_table` has table 2, which runs on the host, and `gups_runs` the runs of the chip.
 
 use super::{gups_runs, gups_table};
@@ -19,11 +19,11 @@ pub const RANDOM_ACCESS: Experiment = Experiment {
 };
 
 /// A line of table 4: extents, updates of a bucket and cycles to receive one, bottleneck and result by roles, the same
-/// of one core, where it stands.
-pub(super) type Line = ([u32; 3], [f64; 2], [f64; 2], Option<[f64; 2]>, TableSources);
+/// with one core, and its sources.
+type Line = ([u32; 3], [f64; 2], [f64; 2], Option<[f64; 2]>, TableSources);
 
-/// Source lines of a line of table 4, alone and beside the formula of its buckets, of its bottlenecks, and of one
-/// core's.
+/// Source lines of a line of table 4: alone, and beside the formulas of its buckets, of its bottlenecks, and of one
+/// core's bottlenecks.
 pub(super) struct TableSources {
     pub(super) line: &'static str,
     bucket: &'static str,
@@ -44,7 +44,8 @@ macro_rules! cited {
     };
 }
 
-/// Table 4 of the paper. It does not say the shapes; these are those of its nodes whose extents differ least.
+/// Table 4 of the paper. It does not give the shapes; these are the ones whose extents differ least for its numbers of
+/// nodes.
 pub(super) const TABLE_4: [Line; 10] = [
     ([4, 4, 4], [29.0, 11.3], [0.38, 0.38], Some([0.12, 0.11]), cited!("291")),
     ([8, 4, 4], [27.0, 12.2], [0.75, 0.77], Some([0.23, 0.22]), cited!("292")),
@@ -58,15 +59,15 @@ pub(super) const TABLE_4: [Line; 10] = [
     ([32, 32, 32], [9.0, 36.7], [164.6, 103.0], None, cited!("300")),
 ];
 
-/// The clock, in cycles a nanosecond.
+/// The clock, in cycles per nanosecond.
 pub(super) const CLOCK: f64 = 0.85;
 
-/// Cycles of a receive of a packet among four, of an update, and of core 3 beside (003:272-282).
+/// Cycles to receive a packet in a group of four, of an update, and of core 3 for other work (003:272-282).
 const RECEIVE: f64 = 330.0;
 const UPDATE: f64 = 90.0;
 const BESIDE: f64 = 41.5;
 
-/// Cycles of an update without a message, and of a hop of one, on one core (003:284).
+/// Cycles of an update without a message, and of a hop of an update, on one core (003:284).
 const ALONE: f64 = 92.0;
 const HOP: f64 = 162.0;
 
@@ -87,7 +88,7 @@ pub(super) fn title(what: &str, shape: [u32; 3]) -> Title {
     Title::from(what).over(Quantity::nodes(nodes(shape)))
 }
 
-/// Updates of a bucket, by the paper's formula.
+/// Returns the updates of a bucket, by the paper's formula.
 pub(super) fn bucket(shape: [u32; 3]) -> f64 {
     1024.0 / f64::from(shape.iter().sum::<u32>() + 21)
 }
@@ -107,9 +108,9 @@ fn formulas() -> Vec<Row> {
         let family = |source, reading, unit| Family { unit, ..FORMULA.at(source) }.reading(reading);
         let of_bucket = family(cited.bucket, "1024 / “X_max + Y_max + Z_max + 21”", "");
         let title = |what| title(what, *shape);
-        rows.push(of_bucket.row(title("updates of a bucket by formula"), *printed, bucket(*shape).round()));
+        rows.push(of_bucket.row(title("updates/bucket by formula"), *printed, bucket(*shape).round()));
         let of_receive = family(cited.receive, "330 / BktSize: “t_pkt_rcv/BktSize”", "cycles");
-        let receive_title = title("receiving an update by formula, of the printed bucket");
+        let receive_title = title("receive by formula, printed bucket");
         rows.push(of_receive.row(receive_title, *receive, RECEIVE / printed));
         let n = f64::from(nodes(*shape));
         let by_roles = n * CLOCK / (UPDATE + RECEIVE / bucket(*shape) + BESIDE);
@@ -131,16 +132,17 @@ fn formulas() -> Vec<Row> {
     rows
 }
 
-/// Bytes a nanosecond of a link each way, of a packet's acknowledgement, and of what packets are multiples of.
+/// Bytes per nanosecond of a link in each direction; bytes of a packet's acknowledgement; the unit of packet sizes.
 const LINK: f64 = 0.425;
 const ACKNOWLEDGEMENT: f64 = 14.0;
 const FLIT: f64 = 32.0;
 
-/// The smallest machine of 2^k nodes whose bisection, not its cores, bounds the updates: formula (1), 4 B / b.
+/// Returns the number of nodes of the smallest machine, with 2^k nodes, whose updates are bounded by its bisection
+/// instead of its cores: formula (1), 4 B / b.
 fn crossover(cycles: impl Fn(f64) -> f64, bytes: impl Fn(f64) -> f64) -> f64 {
     let bound_by_network = |exponent: &u32| {
         let n = f64::from(*exponent).exp2();
-        // The longest extent, and so the narrowest cut; a torus has two links across it.
+        // The longest extent, hence the narrowest cut; a torus has two links across it.
         let longest = f64::from(exponent.div_ceil(3)).exp2();
         let bisection = 2.0 * n / longest * LINK;
         4.0 * bisection / bytes(longest) < n * CLOCK / cycles(longest)
@@ -150,7 +152,7 @@ fn crossover(cycles: impl Fn(f64) -> f64, bytes: impl Fn(f64) -> f64) -> f64 {
 
 /// Returns the rows on the number of nodes at which the network becomes the bottleneck.
 fn crossovers() -> Vec<Row> {
-    // An update alone in a packet: 8 bytes and a header of 16 in 32, and what acknowledges it.
+    // An update alone in a packet: 8 bytes and a header of 16 in 32, and the acknowledgement.
     let alone = |_| FLIT + ACKNOWLEDGEMENT;
     let alone_on_core = |_| ALONE + 150.0 + 600.0;
     let of_bucket = |longest: f64| 1024.0 / (3.0 * longest + 21.0);
@@ -159,29 +161,29 @@ fn crossovers() -> Vec<Row> {
         (packet + ACKNOWLEDGEMENT) / of_bucket(longest)
     };
     let by_roles = |longest: f64| UPDATE + RECEIVE / of_bucket(longest) + BESIDE;
-    // One core that routes: as the bottleneck of table 4, over the hops of a machine whose extents are alike.
+    // One core that routes: the bottleneck of table 4, over the hops of a machine with equal extents.
     let routed = |longest: f64| ALONE + HOP * 3.0 * (1.0 - 1.0 / longest);
     let family = Family { unit: "nodes", band: Band::Within(50.0), ..FORMULA };
     let beyond = Family { unit: "", band: Band::AtMost, ..family };
     let cores = family.at("003:132").reading("8 x 1,024: “the crossover happens at 8K nodes”");
     let roles =
         family.at("003:286").reading("64 x 1,024: “a system of size 64K for the multi-core algorithm”");
-    let coprocessor = beyond.at("003:132").reading("at most 1: “the crossover happens beyond 256K nodes”");
-    let one_core = beyond.at("003:286").reading("at most 1: “and beyond that for the single-core algorithm”");
+    let coprocessor = beyond.at("003:132").reading("≤ 1: “the crossover happens beyond 256K nodes”");
+    let one_core = beyond.at("003:286").reading("≤ 1: “and beyond that for the single-core algorithm”");
     vec![
         coprocessor.row(
-            "256 Ki nodes against the crossover of one process a node, by formula (1)",
+            "256 Ki nodes / crossover of one process a node by formula (1)",
             1.0,
             262_144.0 / crossover(alone_on_core, alone),
         ),
         cores.row(
-            "crossover of a process a core, by formula (1)",
+            "crossover of a process a core by formula (1)",
             8192.0,
             crossover(|longest| alone_on_core(longest) / 4.0, alone),
         ),
-        roles.row("crossover of roles, by formula (1)", 65_536.0, crossover(by_roles, packed)),
+        roles.row("crossover of roles by formula (1)", 65_536.0, crossover(by_roles, packed)),
         one_core.row(
-            "64 Ki nodes against the crossover of one core that routes, by formula (1)",
+            "64 Ki nodes / crossover of one core that routes by formula (1)",
             1.0,
             65_536.0 / crossover(routed, packed),
         ),

@@ -1,13 +1,14 @@
-//! The runs of tables 3 and 4 of the paper on RandomAccess: `isles run gups` on `chip:bluegene-p`, one virtual node a
-//! node of the chip, in the shape of the partition.
+//! The runs of tables 3 and 4 of the paper on RandomAccess: `isles run gups` on `chip:bluegene-p`, with one virtual
+//! node for each node of the chip, in the shape of the partition.
 //!
 //! A row is the rate in the middle of a run, from three to seven tenths of its updates by the clocks of the cores that
-//! apply them, because the paper's runs are so long that their beginning and end do not count. Messages cost what the
-//! chip file says, an update what the paper says (90 cycles), and handing on an update [`ROUTE_CYCLES`], by roles as by
-//! one core: where it is made and wherever it goes on, not where it is applied, as "core 3 .. doesn't incur any routing
-//! overheads" (003:264). Buckets on their way are not counted, as in the paper: a place may have 32 of each lane.
+//! apply them, because the paper's runs are so long that their beginning and end do not matter. Messages have the costs
+//! of the chip file, and an update has the paper's (90 cycles). Forwarding an update costs [`ROUTE_CYCLES`], by roles
+//! as well as by one core: at its origin and at every hop, but not where it is applied, because "core 3 .. doesn't
+//! incur any routing overheads" (003:264). Buckets in transit are practically unlimited, as in the paper: a place may
+//! have 32 for each lane.
 
-use super::gups::{CLOCK, FORMULA, Line, TABLE_4, bucket, nodes, title};
+use super::gups::{CLOCK, FORMULA, TABLE_4, bucket, nodes, title};
 use crate::repro::programs::document;
 use crate::repro::row::{Band, Basis, Family, Row};
 use isles_app::frame::NO_FILES;
@@ -15,7 +16,7 @@ use isles_app::{Failure, runs};
 use isles_chip::Chip;
 use isles_chip::cost::{HopCost, TimingTable};
 
-/// Table 3: extents, with a division and without, its line.
+/// Table 3: extents, rates with a division and without, and the source line.
 const TABLE_3: [([u32; 3], [f64; 2], &str); 4] = [
     ([6, 4, 4], [0.34, 0.57], "003:275"),
     ([8, 6, 4], [0.66, 1.11], "003:276"),
@@ -23,34 +24,35 @@ const TABLE_3: [([u32; 3], [f64; 2], &str); 4] = [
     ([12, 8, 8], [2.48, 4.11], "003:278"),
 ];
 
-/// Cycles to hand on an update, beside its messages: with them one core of 64 nodes takes the paper's 457 cycles.
+/// Cycles to forward an update, besides its messages; with this value one core of 64 nodes takes the paper's 457
+/// cycles.
 const ROUTE_CYCLES: u32 = 82;
 
-/// Cycles that a division takes on each core that hands on: with them a run of 96 nodes has the paper's 0.34.
+/// Cycles of a division on each core that forwards; with this value a run of 96 nodes has the paper's 0.34.
 const DIVISION_CYCLES: u32 = 70;
 
-/// Largest number of nodes of a run; a larger row has no figure of ours, and counts as out of its band.
+/// Largest number of nodes of a run; a larger row has no figure of ours and counts as out of its band.
 const NODES_MAX: u32 = 2048;
 
-/// Numbers of nodes whose rows tell the gain if handing on were free.
+/// Numbers of nodes whose rows give the gain if forwarding were free.
 const FREE: [u32; 2] = [64, 512];
 
-/// Other divisions of a node's four cores: how many route, and how many apply (section 6 of the paper).
+/// Other divisions of a node's four cores: the numbers of cores that route and that apply (section 6 of the paper).
 const DIVISIONS: [(u32, u32); 2] = [(2, 2), (1, 3)];
 
 /// Numbers of nodes whose rows have other divisions.
 const DIVIDED: [u32; 2] = [64, 512];
 
-/// Updates of a node.
+/// Number of updates of a node.
 const UPDATES: u32 = 6144;
 
-/// Cores of a node.
+/// Number of cores of a node.
 const ROLES: u32 = 4;
 
 const RUN: Family = Family { unit: "GUPS", band: Band::Within(20.0), basis: Basis::Predicted, ..FORMULA };
 const RATIO: Family = Family { unit: "", ..RUN };
 
-/// A run: its mode, the shape, cycles to hand on, and more words.
+/// A run: its mode, the shape, cycles to forward, and further arguments.
 #[derive(Clone, Debug, PartialEq)]
 struct GupsRun {
     mode: &'static str,
@@ -72,21 +74,21 @@ impl GupsRun {
         GupsRun { route: 0, ..self }
     }
 
-    /// Returns the run with `routers` cores of a node that route and `appliers` that apply.
-    fn divided(self, (routers, appliers): (u32, u32)) -> GupsRun {
+    /// Returns the run with `routers` cores of a node that route and `appliers` cores that apply.
+    fn divided(self, routers: u32, appliers: u32) -> GupsRun {
         GupsRun { more: format!(" --routers {routers} --appliers {appliers}"), ..self }
     }
 
-    /// Returns the run with owners found by a division, on each core that hands on.
+    /// Returns the run in which each core that forwards finds owners by a division.
     fn by_division(self) -> GupsRun {
         GupsRun { route: self.route + DIVISION_CYCLES, more: " --division".to_owned(), ..self }
     }
 
-    /// The words of the command.
+    /// Returns the arguments of the command.
     fn words(&self) -> String {
         let GupsRun { mode, shape, route, more } = self;
         let [x, y, z] = *shape;
-        // The paper introduces the receiving of four packets by one call with the roles (section 4.3.1).
+        // The paper introduces the roles together with the reception of four packets by one call (section 4.3.1).
         let (cores, preset) = if *mode == "roles" { (ROLES, "850") } else { (1, "850-one") };
         let places = nodes(*shape) * cores;
         let all = u64::from(UPDATES) * u64::from(nodes(*shape));
@@ -98,7 +100,7 @@ impl GupsRun {
         )
     }
 
-    /// The updates a nanosecond in the middle of the run.
+    /// Returns the updates per nanosecond in the middle of the run.
     fn rate(&self) -> Result<f64, Failure> {
         let rate = document("gups", &self.words())?["steady_gups"].as_f64().filter(|rate| *rate > 0.0);
         rate.ok_or_else(|| Failure::Ended("a run of gups has no middle".to_owned()))
@@ -120,7 +122,7 @@ struct Rates {
 impl Rates {
     fn measure() -> Result<Rates, Failure> {
         let shapes = || TABLE_4.iter().map(|(shape, ..)| *shape).filter(|shape| nodes(*shape) <= NODES_MAX);
-        // The largest first, so that all processors end at about the same time.
+        // The largest runs come first, so that all processors end at about the same time.
         let mut wanted: Vec<GupsRun> = shapes().map(GupsRun::roles).collect();
         wanted.extend(shapes().map(GupsRun::one_core));
         wanted.push(GupsRun::one_core(TABLE_4[0].0).free());
@@ -128,7 +130,9 @@ impl Rates {
             shapes().filter(|shape| FREE.contains(&nodes(*shape))).map(|shape| GupsRun::roles(shape).free()),
         );
         let divided = shapes().filter(|shape| DIVIDED.contains(&nodes(*shape)));
-        wanted.extend(divided.flat_map(|shape| DIVISIONS.map(|split| GupsRun::roles(shape).divided(split))));
+        wanted.extend(divided.flat_map(|shape| {
+            DIVISIONS.map(|(routers, appliers)| GupsRun::roles(shape).divided(routers, appliers))
+        }));
         wanted.extend(TABLE_3.map(|(shape, ..)| GupsRun::roles(shape)));
         wanted.extend(TABLE_3.map(|(shape, ..)| GupsRun::roles(shape).by_division()));
         wanted.sort_by_key(|run| std::cmp::Reverse(run.words().len()));
@@ -136,7 +140,7 @@ impl Rates {
         Ok(Rates { wanted, gups })
     }
 
-    /// The rate of a run; not a number if it was not run.
+    /// Returns the rate of a run; NaN if it was not run.
     fn of(&self, wanted: &GupsRun) -> f64 {
         let found = self.wanted.iter().position(|run| run == wanted);
         found.map_or(f64::NAN, |found| self.gups[found])
@@ -149,7 +153,7 @@ impl Rates {
     }
 }
 
-/// The rows.
+/// Returns the rows.
 ///
 /// # Errors
 /// A run failed.
@@ -163,31 +167,31 @@ pub(super) fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Table 4.
+/// Returns the rows of table 4.
 fn by_nodes(rates: &Rates) -> Vec<Row> {
     let mut rows = Vec::new();
     for (shape, _, [_, measured], _, cited) in &TABLE_4 {
         let ours = rates.of(&GupsRun::roles(*shape));
-        rows.push(RUN.at(cited.line).row(title("roles of four cores", *shape), *measured, ours));
+        rows.push(RUN.at(cited.line).row(title("roles", *shape), *measured, ours));
     }
     for (shape, ..) in TABLE_4.iter().filter(|(shape, ..)| FREE.contains(&nodes(*shape))) {
         let free = Family { band: Band::Unpublished, ..RUN };
         let ours = rates.of(&GupsRun::roles(*shape).free());
-        rows.push(free.row(title("roles of four cores, handing on free", *shape), f64::NAN, ours));
+        rows.push(free.row(title("roles, handing on free", *shape), f64::NAN, ours));
     }
     for (routers, appliers) in DIVISIONS {
         for (shape, ..) in TABLE_4.iter().filter(|(shape, ..)| DIVIDED.contains(&nodes(*shape))) {
             let family = Family { band: Band::Unpublished, ..RUN };
-            let ours = rates.of(&GupsRun::roles(*shape).divided((routers, appliers)));
+            let ours = rates.of(&GupsRun::roles(*shape).divided(routers, appliers));
             let verb = if routers == 1 { "routes" } else { "route" };
-            let text = format!("roles of four cores, {routers} that {verb} and {appliers} that apply");
+            let text = format!("roles, {routers} that {verb} and {appliers} that apply");
             rows.push(family.row(title(&text, *shape), f64::NAN, ours));
         }
     }
     let smallest = TABLE_4[0].0;
     let free = f64::from(nodes(smallest)) * CLOCK / rates.of(&GupsRun::one_core(smallest).free());
     let one = Family { unit: "cycles", ..RUN }.at("003:284");
-    rows.push(one.row(title("one core, an update, nothing but messages and memory", smallest), 457.0, free));
+    rows.push(one.row(title("one core, an update, only messages and memory", smallest), 457.0, free));
     for (shape, _, _, measured, cited) in &TABLE_4 {
         let basis = if *shape == smallest { Basis::Calibrated } else { Basis::Predicted };
         let family = Family { basis, ..RUN }.at(cited.line);
@@ -208,30 +212,26 @@ fn one_against_roles(rates: &Rates) -> Vec<Row> {
     let run = || TABLE_4.iter().filter(|(shape, ..)| nodes(*shape) <= NODES_MAX);
     for (shape, ..) in run() {
         let ratio = rates.of(&GupsRun::roles(*shape)) / rates.of(&GupsRun::one_core(*shape));
-        rows.push(factor.row(title("roles against one core", *shape), 3.0, ratio));
+        rows.push(factor.row(title("roles / one core", *shape), 3.0, ratio));
     }
-    rows.extend(run().map(|line| of_prediction(line, rates)));
+    rows.extend(run().map(|(shape, _, [bottleneck, _], ..)| of_prediction(*shape, *bottleneck, rates)));
     let ours = rates.of(&GupsRun::roles(*shape)) / 35.5;
-    rows.push(record.row(
-        title("roles against the record of Blue Gene/L, 35.5 GUPS", *shape),
-        103.0 / 35.5,
-        ours,
-    ));
+    rows.push(record.row(title("roles / record of Blue Gene/L, 35.5 GUPS", *shape), 103.0 / 35.5, ours));
     rows
 }
 
-/// "The performance predicted by our model is within 70% of the observed performance (90% for small systems)"; small is
-/// taken as up to 512 nodes.
-fn of_prediction((shape, _, [bottleneck, _], ..): &Line, rates: &Rates) -> Row {
-    let share = if nodes(*shape) <= 512 { 0.9 } else { 0.7 };
+/// Returns the row on "the performance predicted by our model is within 70% of the observed performance (90% for small
+/// systems)"; small is taken as up to 512 nodes.
+fn of_prediction(shape: [u32; 3], bottleneck: f64, rates: &Rates) -> Row {
+    let share = if nodes(shape) <= 512 { 0.9 } else { 0.7 };
     let family = Family { band: Band::AtMost, ..RATIO }.at("003:309");
     let family = family
         .reading("at most 1: “is within 70% percent of the observed performance (90% for small systems)”");
-    let title = title("the least part of the printed bottleneck against ours by roles", *shape);
-    family.row(title, 1.0, share * bottleneck / rates.of(&GupsRun::roles(*shape)))
+    let title = title("the least part of the printed bottleneck against ours by roles", shape);
+    family.row(title, 1.0, share * bottleneck / rates.of(&GupsRun::roles(shape)))
 }
 
-/// Table 3.
+/// Returns the rows of table 3.
 fn with_a_division(rates: &Rates) -> Vec<Row> {
     let mut rows = Vec::new();
     let better = RATIO.at("003:307").reading("1.6: “leads to about 60% improvement in performance”");
@@ -244,28 +244,24 @@ fn with_a_division(rates: &Rates) -> Vec<Row> {
         let (n, divides) = (nodes(shape), Family { basis, ..RUN });
         rows.push(RUN.at(source).row(title("roles, owners without a division", shape), predicted, without));
         rows.push(divides.at(source).row(title("roles, owners by a division", shape), divided, with));
-        rows.push(better.row(
-            title("roles, without a division against with one", shape),
-            1.6,
-            without / with,
-        ));
+        rows.push(better.row(title("roles, without a division / with", shape), 1.6, without / with));
         let between = (rates.of_nodes(n / 3 * 2) + rates.of_nodes(n / 3 * 4)) / 2.0;
         rows.push(mean.row(
-            title("roles, without a division against the mean of the neighbours", shape),
+            title("roles, without a division / mean of neighbours", shape),
             1.0,
             without / between,
         ));
     }
     let (largest, ..) = TABLE_3[TABLE_3.len() - 1];
     let slower = Family { band: Band::AtMost, ..RATIO }.at("003:307");
-    let slower = slower.reading("at most 1: “performance on 768 nodes is less than that on 512 nodes”");
+    let slower = slower.reading("≤ 1: “performance on 768 nodes is less than that on 512 nodes”");
     let with = rates.of(&GupsRun::roles(largest).by_division());
-    rows.push(slower.row("roles, 768 nodes by a division against 512", 1.0, with / rates.of_nodes(512)));
+    rows.push(slower.row("roles, 768 nodes by a division / 512", 1.0, with / rates.of_nodes(512)));
     rows
 }
 
-/// Cycles for an update that each core of a node works, of 64 nodes. The paper found them by letting cores discard what
-/// they receive; here they stand in the ledgers of the cores.
+/// Returns the rows on the cycles that each core of a node works for an update, with 64 nodes. The paper measured them
+/// by letting cores discard received data; here they are in the ledgers of the cores.
 fn loads() -> Result<Vec<Row>, Failure> {
     let wanted = GupsRun::roles(TABLE_4[0].0);
     let words = wanted.words();
@@ -299,7 +295,8 @@ fn loads() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Returns the rows on the cycles to receive a packet: the chip file has that of one, and of one more by the same call.
+/// Returns the rows on the cycles to receive a packet: the chip file has the costs of one, and of a further one by the
+/// same call.
 fn receives() -> [Row; 2] {
     let chip = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("the chip comes with Isles: {error}"));
     let preset = chip.default_preset();
@@ -316,7 +313,8 @@ fn receives() -> [Row; 2] {
     ]
 }
 
-/// The cores of the chip, of 32 × 32 × 32 nodes of four, that are such a part of it: the first `cores` of each node.
+/// Returns the cores of the chip, of 32 × 32 × 32 nodes of four, that form a part with these extents: the first `cores`
+/// of each node.
 fn placement([x, y, z]: [u32; 3], cores: u32) -> String {
     let rows = (0..z).flat_map(|z| (0..y).map(move |y| 32 * (y + 32 * z)));
     let ranges = rows.flat_map(|row| {

@@ -1,9 +1,9 @@
 //! Table 2 of the paper on RandomAccess, on this host: four places on one table, with locks and without, and errors.
 //!
-//! The chip's model has no memory that the cores of a node share, so these runs are of the host, and change with it.
-//! The table lies in a window, which every place reads and writes by itself. Of several runs of a mode, taken in turn,
-//! the fastest counts. Part a, the errors, is an experiment of its own, because it takes minutes. Invariant: all modes
-//! make the same updates of the same table.
+//! The chip's model has no memory that the cores of a node share, so these runs are made on the host, and change with
+//! it. The table is in a window, which every place accesses directly. Of several runs of a mode, run alternately, the
+//! fastest counts. Part a, the errors, is an experiment of its own, because it takes minutes. Invariant: all modes make
+//! the same updates of the same table.
 
 use crate::repro::programs::document;
 use crate::repro::row::{Band, Basis, Family, Row};
@@ -11,16 +11,16 @@ use crate::repro::{Experiment, RowSource};
 use isles_app::Failure;
 use isles_app::console;
 
-/// Entries of the table: 16 Mi, as the paper has.
+/// Entries of the table: 16 Mi, as in the paper.
 const BITS: u32 = 24;
 
-/// Updates of the runs whose time counts, enough for places to wait for locks often.
+/// Updates of the timed runs, enough for places to wait for locks often.
 const UPDATES: u64 = 4 << 20;
 
 /// Number of runs of each mode.
 const REPEATS: usize = 3;
 
-/// Part b: what is run, with which words, its rate against one core without locks, and where that stands.
+/// Part b: title, arguments, rate relative to one core without locks, and source.
 const MODES: [(&str, &str, f64, &str); 4] = [
     ("without locks", "unlocked", 2.58, "003:123"),
     ("1 lock", "locks --locks 1", 0.83, "003:124"),
@@ -28,8 +28,8 @@ const MODES: [(&str, &str, f64, &str); 4] = [
     ("32 locks", "locks --locks 32", 1.87, "003:126"),
 ];
 
-/// Part a, which takes minutes: updates in Mi, wrong entries of a million, their standard deviation, the ratio of both,
-/// and where they stand.
+/// Part a, which takes minutes: updates in Mi, wrong entries per million, their standard deviation, the ratio of both,
+/// and the source.
 const ERRORS: [(u64, [f64; 3], &str); 5] = [
     (32, [2.92, 1.49, 0.51], "003:115"),
     (64, [3.46, 1.55, 0.45], "003:116"),
@@ -38,10 +38,10 @@ const ERRORS: [(u64, [f64; 3], &str); 5] = [
     (512, [19.13, 3.27, 0.17], "003:119"),
 ];
 
-/// Runs of each number of updates.
+/// Number of runs with each number of updates.
 const ERROR_RUNS: usize = 4;
 
-/// Ways to map the benchmark that its rules permit (modes 1, 6 and 8 of table 1), as words of the command.
+/// Ways to map the benchmark that its rules permit (modes 1, 6 and 8 of table 1), as arguments of the command.
 const PERMITTED: [&str; 3] =
     ["--places 4 --mode direct", "--places 4 --mode atomic", "--places 4 --mode roles"];
 
@@ -57,7 +57,7 @@ pub(crate) const ERRORS_OF_RACES: Experiment = Experiment {
 const FAMILY: Family =
     Family { deck: "", unit: "", band: Band::Within(20.0), basis: Basis::Measured, source: "", reading: "" };
 
-/// The rows of table 2.
+/// Returns the rows of table 2.
 ///
 /// # Errors
 /// A run failed.
@@ -76,7 +76,7 @@ pub(super) fn rows() -> Result<Vec<Row>, Failure> {
         .into_iter()
         .zip(&rates[1..])
         .map(|((name, _, published, source), rates)| {
-            let title = format!("four places of this host on one table against one, {name}");
+            let title = format!("this host, four places / one, {name}");
             FAMILY.at(source).row(title, published, fastest(rates) / alone)
         })
         .collect();
@@ -88,15 +88,11 @@ pub(super) fn rows() -> Result<Vec<Row>, Failure> {
     let modes = Family { band: Band::Within(0.0), ..FAMILY }.at("003:82");
     let modes =
         modes.reading("3: “mapping modes 1 (1 MPI process per core), 6 and 8 (one MPI process per node)”");
-    rows.push(modes.row(
-        "permitted ways to map the benchmark, all updates right on this host",
-        3.0,
-        f64::from(right),
-    ));
+    rows.push(modes.row("mappings with all updates right on this host", 3.0, f64::from(right)));
     Ok(rows)
 }
 
-/// Part a: the mean of wrong entries, by how much they differ from run to run, and the ratio of both.
+/// Returns the rows of part a: the mean number of wrong entries, its deviation from run to run, and the ratio of both.
 fn errors() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for (updates, [mean, deviation, ratio], source) in ERRORS {
@@ -123,7 +119,7 @@ fn errors() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// A run: its updates a nanosecond, and its wrong entries.
+/// Runs a mode. Returns its updates per nanosecond and its number of wrong entries.
 fn run(places: u32, mode: &str, updates: u64) -> Result<(f64, f64), Failure> {
     let words =
         format!("--machine processes --places {places} --bits {BITS} --updates {updates} --mode {mode}");

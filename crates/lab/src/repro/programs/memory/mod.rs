@@ -1,4 +1,4 @@
-//! Programs over memory that cores or places share: windows, tables that all change, shared objects.
+//! Programs over shared memory of cores or places: windows, tables that all places change, shared objects.
 
 pub mod automaton;
 pub mod gups;

@@ -1,9 +1,9 @@
 //! Modularity clustering over shared objects on the SCC: four mixes of memory, three controllers, two graphs.
 //!
-//! Each run is one of `isles run modularity`. The paper's graph of trade is not ours to give away, and its patents were
-//! not found: both are stand-ins with the same numbers of vertices and edges. The paper shows its speed-ups as
-//! pictures; what its text says of them is rows. Times are of the steps. A step of the large graph takes as long as the
-//! next one, so two of them stand for the 500.
+//! Each run is one of `isles run modularity`. The paper's graph of trade may not be redistributed, and its graph of
+//! patents was not found: both are replaced by graphs with the same numbers of vertices and edges. The paper shows its
+//! speed-ups as plots; the statements of its text about them are rows. Times are of the steps. All steps of the large
+//! graph take the same time, so two of them represent the 500.
 
 use crate::repro::access::FAST;
 use crate::repro::programs::{CORES, SCC, document, seconds};
@@ -18,16 +18,16 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// The figures 6 and 7 of the paper, and its remarks about its controllers.
+/// Figures 6 and 7 of the paper, and its remarks about its controllers.
 pub(crate) const MODULARITY: Experiment = Experiment {
     name: "modularity",
     about: "clustering over shared objects, by memory: how many times faster than 1 core cached, at 800/1600/1066",
-    source: "Rotta et al., Data sharing mechanisms for parallel graph algorithms, 6th MARC symposium (2012)",
+    source: "Rotta et al., Data sharing mechanisms for parallel graph algorithms, MARC 2012",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
 
-/// Kinds of memory, as the application and as the paper calls them.
+/// Kinds of memory: the application's name and the paper's name.
 const MEMORIES: [(&str, &str); 4] = [
     ("cached", "cached (DCM)"),
     ("uncached", "uncached (NCM)"),
@@ -49,7 +49,7 @@ const LARGE_MEMORIES: [usize; 2] = [CACHED, MIXED];
 /// Steps of the paper with the large graph.
 const LARGE_STEPS: f64 = 500.0;
 
-/// Cycles a second of a core, in cycles a microsecond.
+/// Clock of a core, in cycles per microsecond.
 const MEGAHERTZ: f64 = 800.0;
 
 /// Lines flushed to find the cost of a modified one: a page.
@@ -74,12 +74,12 @@ struct Clustering {
     memory: usize,
     controller: &'static str,
     cores: u32,
-    /// Most steps; until no move is good, if none.
+    /// Maximum number of steps; if `None`, it runs until no move is good.
     steps: Option<u32>,
 }
 
 impl Clustering {
-    /// Seconds of the steps, and how many there were.
+    /// Runs the application. Returns the seconds of the steps, and their number.
     fn run(self) -> Result<ClusteringRun, Failure> {
         let Clustering { graph, memory, controller, cores, steps } = self;
         let (memory, steps) =
@@ -144,12 +144,12 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The title of a speed-up, a point of the figure.
+/// Returns the title of a speed-up, a point of the figure.
 fn title(what: &str, cores: u32) -> Title {
     Title::from(what).over(Quantity::cores(cores))
 }
 
-/// Returns the title of a comparison of speed-ups, which is no point of the figure.
+/// Returns the title of a comparison of speed-ups, which is not a point of the figure.
 fn comparison(what: &str, cores: u32) -> Title {
     Title::from(format!("{what}, {cores} {}", if cores == 1 { "core" } else { "cores" }))
 }
@@ -158,7 +158,7 @@ fn index_of(cores: u32) -> usize {
     FEW.iter().position(|other| *other == cores).expect("it was run")
 }
 
-/// The speed-ups of figure 6.
+/// Returns the rows of the speed-ups of figure 6.
 fn figure(times: &[&[f64]]) -> Vec<Row> {
     let alone = times[CACHED][0];
     let of = |memory: usize| {
@@ -173,37 +173,33 @@ fn figure(times: &[&[f64]]) -> Vec<Row> {
 fn shapes(times: &[&[f64]]) -> Vec<Row> {
     let speed = |memory: usize, cores: u32| times[CACHED][0] / times[memory][index_of(cores)];
     let best = |memory: usize| times[CACHED][0] / times[memory].iter().copied().fold(f64::INFINITY, f64::min);
-    let poorly = AT_MOST.reading("at most 2: “the local search scales really poorly”");
-    let better = AT_MOST.reading("at most 1: “With NCM maps better speedups are achieved”");
+    let poorly = AT_MOST.reading("≤ 2: “the local search scales really poorly”");
+    let better = AT_MOST.reading("≤ 1: “With NCM maps better speedups are achieved”");
     let full = SAID.reading("1: “seems to utilize the memory bandwidth when reaching 12 cores”");
     let printed = Family { basis: Basis::Predicted, ..SAID };
     let mut rows = vec![
-        // "Scales really poorly": below twice one core, however many there are.
+        // "Scales really poorly" is read as less than twice as fast as one core with any number of cores.
         poorly.row("cached, most at any number of cores", 2.0, best(CACHED)),
         // "With NCM maps better speedups are achieved."
-        better.row(comparison("cached against uncached", 12), 1.0, speed(CACHED, 12) / speed(UNCACHED, 12)),
-        // "Seems to utilize the memory bandwidth when reaching 12 cores": little comes after.
-        full.row("uncached, most against 12 cores", 1.0, best(UNCACHED) / speed(UNCACHED, 12)),
+        better.row(comparison("cached / uncached", 12), 1.0, speed(CACHED, 12) / speed(UNCACHED, 12)),
+        // "Seems to utilize the memory bandwidth when reaching 12 cores": there is little gain beyond.
+        full.row("uncached, most / 12 cores", 1.0, best(UNCACHED) / speed(UNCACHED, 12)),
         printed.row(title(MEMORIES[THROUGH].1, 13), 6.0, speed(THROUGH, 13)),
         printed.row(title(MEMORIES[THROUGH].1, 14), 6.0, speed(THROUGH, 14)),
         printed.row(title("mixed", 15), 7.0, speed(MIXED, 15)),
     ];
     // "For small core counts the speedup was consistently better than with the other variants."
-    let best_of_all =
-        AT_MOST.reading("at most 1: “for small core counts the speedup was consistently better”");
+    let best_of_all = AT_MOST.reading("≤ 1: “for small core counts the speedup was consistently better”");
     for cores in [1, 2, 3, 4, 6, 8] {
         let others = [CACHED, UNCACHED, THROUGH].map(|memory| speed(memory, cores));
         let most = others.into_iter().fold(0.0, f64::max);
-        rows.push(best_of_all.row(
-            comparison("best of the others against mixed", cores),
-            1.0,
-            most / speed(MIXED, cores),
-        ));
+        rows.push(best_of_all.row(comparison("best other / mixed", cores), 1.0, most / speed(MIXED, cores)));
     }
     rows
 }
 
-/// "The differences between the three consistency controllers are negligible": taken as 5 %.
+/// Returns the rows on "the differences between the three consistency controllers are negligible", which is taken as 5
+/// %.
 fn controllers(times: &[&[f64]], others: &[f64]) -> Vec<Row> {
     let comparable = Family { band: Band::Within(5.0), ..SAID }.at("004:809");
     let comparable = comparable.reading("1: “the differences between the three consistency controllers”");
@@ -211,14 +207,14 @@ fn controllers(times: &[&[f64]], others: &[f64]) -> Vec<Row> {
     let rows = pairs.flat_map(|(memory, pair)| {
         let broadcast = times[memory][index_of(15)];
         ["overlapped", "timestamp"].into_iter().zip(pair).map(move |(controller, time)| {
-            let text = format!("{}, {controller} against broadcast", MEMORIES[memory].0);
+            let text = format!("{}, {controller} / broadcast", MEMORIES[memory].0);
             comparable.row(comparison(&text, 15), 1.0, time / broadcast)
         })
     });
     rows.collect()
 }
 
-/// The terms of T(P), but for those that do not change with P, which are one.
+/// Number of terms of T(P); those that do not change with P count as one.
 const TERMS: usize = 4;
 const ALPHA: usize = 2;
 const BETA: usize = 3;
@@ -228,9 +224,10 @@ fn terms(cores: u32) -> [f64; TERMS] {
     [1.0, 1.0 / cores, cores, cores.log2()]
 }
 
-/// A fit of T(P) = T_s + T_wb + T_inv + T_p/P + αP + β log2 P, without the terms that `left_out` names.
+/// Fits T(P) = T_s + T_wb + T_inv + T_p/P + αP + β log2 P, without the terms `left_out`.
 ///
-/// No term is below zero: of all subsets of terms whose best factors are not, that with the least error is taken.
+/// No factor is negative: of the subsets of terms whose best factors are not negative, that with the smallest error is
+/// taken.
 fn fit(times: &[f64], left_out: &[usize]) -> ([f64; TERMS], f64) {
     let mut best = ([0.0; TERMS], f64::INFINITY);
     for subset in 1_u32..1 << TERMS {
@@ -241,7 +238,7 @@ fn fit(times: &[f64], left_out: &[usize]) -> ([f64; TERMS], f64) {
         let Some(factors) = least_squares(times, &chosen) else { continue };
         let error = |(cores, time): (&u32, &f64)| {
             let model: f64 = terms(*cores).iter().zip(factors).map(|(term, factor)| term * factor).sum();
-            // Of each time its share: otherwise one core outweighs all others.
+            // Relative errors, because otherwise the time on one core would outweigh all others.
             ((model - time) / time).powi(2)
         };
         let error = (FEW.iter().zip(times).map(error).sum::<f64>() / times.len() as f64).sqrt();
@@ -252,7 +249,7 @@ fn fit(times: &[f64], left_out: &[usize]) -> ([f64; TERMS], f64) {
     best
 }
 
-/// The factors of these terms by least squares of relative errors; none if they cannot be told apart.
+/// Returns the factors of these terms by least squares of relative errors; `None` if they are not determined.
 fn least_squares(times: &[f64], chosen: &[usize]) -> Option<[f64; TERMS]> {
     let size = chosen.len();
     let mut rows = vec![vec![0.0; size + 1]; size];
@@ -283,13 +280,14 @@ fn least_squares(times: &[f64], chosen: &[usize]) -> Option<[f64; TERMS]> {
     Some(factors)
 }
 
-/// "βlog2(P) is negligible, while αP is necessary"; uncached and write-through eliminate what is written back.
+/// Returns the rows on "βlog2(P) is negligible, while αP is necessary"; uncached and write-through memory eliminate the
+/// write-backs.
 fn fits(times: &[&[f64]]) -> Vec<Row> {
     let said = AT_MOST.at("004:828");
-    let negligible = said.reading("at most 5 %: “log_2(P) is negligible”");
-    let necessary = said.reading("at most 1 / 2: “αP is necessary to explain the low slope”");
-    let eliminated = said.reading("at most 1: “The NCM, WT and Mix variants eliminate”");
-    let reduced = said.reading("at most 1: “WT and Mix reduce αP through caching”");
+    let negligible = said.reading("≤ 5 %: “log_2(P) is negligible”");
+    let necessary = said.reading("≤ 1 / 2: “αP is necessary to explain the low slope”");
+    let eliminated = said.reading("≤ 1: “The NCM, WT and Mix variants eliminate”");
+    let reduced = said.reading("≤ 1: “WT and Mix reduce αP through caching”");
     let alone = Family { unit: "ms", ..UNPUBLISHED };
     let mut rows = Vec::new();
     let names = ["T_s + T_wb + T_inv", "T_p", "α", "β"];
@@ -303,19 +301,15 @@ fn fits(times: &[&[f64]]) -> Vec<Row> {
         let of_time = factors[BETA] * terms(15)[BETA] / times[memory][index_of(15)];
         rows.push(negligible.row(comparison(&format!("{name}, β log2 P of all time"), 15), 0.05, of_time));
         let (_, without) = fit(times[memory], &[ALPHA]);
-        rows.push(necessary.row(
-            format!("{name}, error of the fit with αP against without"),
-            0.5,
-            error / without,
-        ));
+        rows.push(necessary.row(format!("{name}, error of the fit with αP / without"), 0.5, error / without));
     }
     for (memory, name) in [(UNCACHED, "uncached"), (THROUGH, "write-through"), (MIXED, "mixed")] {
-        let text = format!("T_s + T_wb + T_inv, {name} against cached");
+        let text = format!("T_s + T_wb + T_inv, {name} / cached");
         rows.push(eliminated.row(text, 1.0, all[memory].0[0] / all[CACHED].0[0]));
     }
     for (memory, name) in [(THROUGH, "write-through"), (MIXED, "mixed")] {
         rows.push(reduced.row(
-            format!("α, {name} against uncached"),
+            format!("α, {name} / uncached"),
             1.0,
             all[memory].0[ALPHA] / all[UNCACHED].0[ALPHA],
         ));
@@ -329,7 +323,7 @@ fn costs() -> Result<Vec<Row>, Failure> {
     let collective = cycles(CORES, collective)?;
     let printed = Family { unit: "cycles", basis: Basis::Predicted, ..SAID };
     let longer = AT_MOST.at("004:809");
-    let longer = longer.reading("at most 1: “always takes much longer than the invalidation broadcasts”");
+    let longer = longer.reading("≤ 1: “always takes much longer than the invalidation broadcasts”");
     let one_line = cycles(1, flush_of_a_line)?;
     Ok(vec![
         printed.at("004:801").row("to write back a modified line", 80.0, modified),
@@ -338,7 +332,7 @@ fn costs() -> Result<Vec<Row>, Failure> {
             8_000.0,
             collective,
         ),
-        longer.row("a collective of 48 cores against a flush of one line", 1.0, collective / one_line),
+        longer.row("a collective of 48 cores / a flush of one line", 1.0, collective / one_line),
     ])
 }
 
@@ -362,7 +356,7 @@ where
     Ok(found.take() * MEGAHERTZ)
 }
 
-/// The longer flush of a page of which each line was changed, by the line.
+/// Returns the additional time per line to flush a page in which each line was modified.
 async fn modified_line() -> isles::Result<f64> {
     let bytes = LINES as usize * 32;
     let Some(memory) = SharedMemory::new(bytes as u64, MemoryKind::Cached) else { return Ok(f64::NAN) };
@@ -380,7 +374,7 @@ async fn modified_line() -> isles::Result<f64> {
     Ok((flushes[1] - flushes[0]) / f64::from(LINES))
 }
 
-/// A flush of a line that was read and not changed.
+/// Returns the time to flush a line that was read and not modified.
 async fn flush_of_a_line() -> isles::Result<f64> {
     let Some(memory) = SharedMemory::new(32, MemoryKind::Cached) else { return Ok(f64::NAN) };
     memory.read(0, &mut [0; 32]);
@@ -389,7 +383,7 @@ async fn flush_of_a_line() -> isles::Result<f64> {
     Ok((now() - began).as_nanos() as f64 / 1e3)
 }
 
-/// A word from the first place to all, and one from all to the first, the mean of some.
+/// Returns the mean time of a word from the first place to all, and one from all to the first.
 async fn collective() -> isles::Result<f64> {
     const ROUNDS: u32 = 10;
     let took = PlaceLocal::new(|| 0.0).await?;
@@ -411,9 +405,9 @@ async fn collective() -> isles::Result<f64> {
     Ok(*took.lock())
 }
 
-/// "The task size was large enough to dominate even the flushing overheads of the DCM variant."
+/// Returns the rows on "the task size was large enough to dominate even the flushing overheads of the DCM variant."
 fn large_graph(times: &[f64]) -> Vec<Row> {
-    // The second step of each pair of runs, 499 times, after the first.
+    // The first step, and 499 times the second step of each pair of runs.
     let whole: Vec<f64> =
         times.chunks(2).map(|pair| pair[0] + (pair[1] - pair[0]) * (LARGE_STEPS - 1.0)).collect();
     let curves: Vec<&[f64]> = whole.chunks(MANY.len()).collect();
@@ -429,7 +423,7 @@ fn large_graph(times: &[f64]) -> Vec<Row> {
     let large = large.reading("1: “large enough to dominate even the flushing overheads of the DCM variant”");
     for (index, cores) in MANY.iter().enumerate().skip(1) {
         rows.push(large.row(
-            comparison("large graph, cached against mixed", *cores),
+            comparison("large graph, cached / mixed", *cores),
             1.0,
             curves[0][index] / curves[1][index],
         ));

@@ -1,9 +1,9 @@
 //! Cost of a guest: the tables of the MetalSVM paper, beside a guest of the hypervisor on this host.
 //!
-//! The paper counts ticks of its processors, on a Celeron and on the SCC; ours are ticks of this host's. All rows are
-//! measured here and change with the host. Of the eight rows of each table a guest of ours has six: `fork` and `vfork`
-//! are refused inside it. The paper does not say how many sweeps its Jacobi makes, so those rows compare the guest with
-//! the process and have no published figure.
+//! The paper counts ticks of its processors, on a Celeron and on the SCC; ours are ticks of this host. All rows are
+//! measured here and change with the host. A guest of ours has six of the eight rows of each table: `fork` and `vfork`
+//! are refused inside it. The paper does not give the number of sweeps of its Jacobi, so those rows compare the guest
+//! with the process and have no published figure.
 
 use crate::repro::row::{Band, Basis, Family, Row};
 use crate::repro::{Experiment, RowSource};
@@ -12,16 +12,16 @@ use isles_app::companion::{GUEST, spawn_failure};
 use isles_app::console;
 use serde_json::Value;
 
-/// Tables I to III of the paper, and the least context switches of its figure 3.
+/// Tables I to III of the paper, and the fastest context switches of its figure 3.
 pub(crate) const SVM: Experiment = Experiment {
     name: "svm",
     about: "ticks of a guest on this host: switches, page faults, getpid, threads, Jacobi",
-    source: "Reble, Galowicz, Lankes, Bemmerl, the bare-metal hypervisor MetalSVM, 6th MARC symposium (2012), paper 11",
+    source: "Reble, Galowicz, Lankes, Bemmerl, the bare-metal hypervisor MetalSVM, MARC 2012, paper 11",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
 
-/// A row of the tables: the operation, the name of ours, and MetalSVM's ticks with the line of each.
+/// A row of the tables: the operation, its name in our output, and MetalSVM's ticks with the line of each.
 struct TableRow {
     what: &'static str,
     ours: &'static str,
@@ -58,7 +58,7 @@ const MEASURED: Family =
     Family { deck: "", unit: "ticks", band: Band::AtMost, basis: Basis::Measured, source: "", reading: "" };
 const ALONE: Family = Family { band: Band::Unpublished, ..MEASURED };
 
-/// Least ticks of a context switch of MetalSVM and of Linux on the SCC.
+/// Minimum number of ticks of a context switch of MetalSVM and of Linux on the SCC.
 const SWITCHES: [(&str, f64, &str); 2] =
     [("MetalSVM's least", 2_100.0, "004:2347"), ("Linux's least", 6_400.0, "004:2347")];
 

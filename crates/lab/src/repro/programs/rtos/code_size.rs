@@ -1,10 +1,10 @@
-//! Size of the code of a part of an application, read from the symbols of its program.
+//! Code size of a part of an application, read from the symbols of its program.
 
 use isles_app::{Failure, runs};
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::fs;
 
-/// Functions of a program: the mangled name of each, its address and its size in bytes. Equal functions may be one.
+/// Functions of a program: the mangled name of each, its address and its size in bytes. Equal functions may be merged.
 pub type CodeSymbols = Vec<(String, u64, u64)>;
 
 /// Returns the functions of the program of an application.
@@ -25,9 +25,9 @@ pub fn symbols(app: &str) -> Result<CodeSymbols, Failure> {
 /// Returns the bytes of all functions of the modules or types `names`, without those that only print.
 ///
 /// # Errors
-/// There are none: the program was built without symbols, or the names are no more.
+/// There are no such functions: the program was built without symbols, or the names no longer exist.
 pub fn of(code: &CodeSymbols, names: &[&str]) -> Result<u64, Failure> {
-    // The two forms of a part of a mangled name: in a path of its own, and in that of an implementation.
+    // The two forms of a part of a mangled name: in its own path, and in the path of an implementation.
     let parts: Vec<String> =
         names.iter().flat_map(|name| [format!("{}{name}", name.len()), format!("..{name}")]).collect();
     let has = |name: &str, part: &str| {
@@ -63,7 +63,7 @@ mod tests {
         ]
         .map(|(name, bytes)| (name.to_owned(), 64 * bytes, bytes))
         .into();
-        // An equal function, at the same address.
+        // An equal function at the same address.
         code.push(("_ZN14isles_protocol3hub5rules8PoolRule5equal17hE".to_owned(), 64, 1));
         assert_eq!(of(&code, &["PoolRule"]).unwrap(), 3);
         assert_eq!(of(&code, &["Hub"]).unwrap(), 8);

@@ -1,10 +1,11 @@
 //! A network-centric real-time kernel on the SCC: a semaphore loop, and a port by length and distance.
 //!
-//! Each run is one of `isles run semaphore-loop` or `isles run port-throughput`, at 533/800/800; between cores by
-//! protocol `ring`, which is the link driver of the paper. What the kernel costs is calibrated: a switch and a packet
-//! on the loop, a copy on the port of one core. Of two cores, the cost of words and of the wake of a task are in the
-//! chip file, the words chosen with the figures near and far in view. Its tables of other processors are not modelled.
-//! Invariant: every row could come out on the wrong side, but for those of interrupts, which are inputs.
+//! Each run is one of `isles run semaphore-loop` or `isles run port-throughput`, at 533/800/800; between cores it uses
+//! the protocol `ring`, which is the link driver of the paper. The costs of the kernel are calibrated: a switch and a
+//! packet on the loop, a copy on the port of one core. For two cores, the costs of words and of waking a task are in
+//! the chip file; that of words was chosen with the figures near and far in view. The paper's tables of other
+//! processors are not modelled. Invariant: every row could come out on the wrong side, except those of interrupts,
+//! which are inputs.
 
 mod code_size;
 
@@ -24,7 +25,7 @@ use isles_chip::{Chip, ControllerId};
 pub(crate) const RTOS: Experiment = Experiment {
     name: "rtos",
     about: "the hubs of OpenComRTOS: a semaphore loop and a port, on the SCC at 533/800/800 and on the C6678",
-    source: "Sputh, Lukin and Verhulst, OpenComRTOS on the SCC, 6th MARC symposium (2012), paper 10",
+    source: "Sputh, Lukin and Verhulst, OpenComRTOS on the SCC, MARC 2012, paper 10",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
@@ -45,7 +46,7 @@ const NEAR: Family = Family {
 };
 const SHAPE: Family = Family { unit: "", band: Band::AtMost, basis: Basis::Predicted, ..NEAR };
 
-/// Rates by length, of one core or of a pair.
+/// Rates by length, for one core or a pair.
 type Rates = Vec<f64>;
 
 fn rows() -> Result<Vec<Row>, Failure> {
@@ -74,7 +75,7 @@ fn semaphore_loop() -> Result<Vec<Row>, Failure> {
     let between = document("semaphore-loop", "--machine chip:scc --places 2 --protocol ring --loops 200")?;
     let figure = |document: &serde_json::Value, name: &str| document[name].as_f64().unwrap_or(f64::NAN);
     let loops = Family { unit: "us", source: "004:2117", ..NEAR };
-    // Of the loop, these are the counts of its program.
+    // Counts of events in the program of the loop.
     let exact =
         Family { unit: "", band: Band::Within(1.0), basis: Basis::Predicted, source: "004:2073", ..NEAR };
     let unpublished = Family { unit: "us", band: Band::Unpublished, basis: Basis::Predicted, ..NEAR };
@@ -87,8 +88,8 @@ fn semaphore_loop() -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// Returns the rows on the time from an interrupt to the first instruction of its handler and of a task, unloaded: the
-/// chip files have them.
+/// Returns the rows on the time from an interrupt to the first instruction of its handler and of a task, without load;
+/// the chip files have these times.
 fn interrupts() -> Vec<Row> {
     let family = Family { unit: "us", source: "004:2087", ..NEAR };
     let scc = find("scc");
@@ -116,7 +117,7 @@ fn find(name: &str) -> Chip {
     Chip::find(name).unwrap_or_else(|error| panic!("the chip comes with Isles: {error}"))
 }
 
-/// Returns the rows on copies of a bare core, without kernel and tasks, into its private memory.
+/// Returns the rows on copies by a bare core, without kernel and tasks, into its private memory.
 fn copies() -> Vec<Row> {
     let family = Family { basis: Basis::Predicted, source: "004:2156", ..NEAR };
     let scc = find("scc");
@@ -139,21 +140,21 @@ fn copies() -> Vec<Row> {
     ]
 }
 
-/// Lines of 4,096 B.
+/// Number of lines in 4,096 B.
 const COPIED_LINES: u64 = 4096 / LINE_BYTES as u64;
 
-/// Returns the row on a buffer of shared memory that core 10 hands over to core 11, against packets of one core.
+/// Returns the row on a buffer in shared memory that core 10 passes to core 11, compared with packets of one core.
 fn handed_over(one_core: f64) -> Result<Row, Failure> {
     let half = Family { unit: "", basis: Basis::Derived, ..NEAR }
         .at("004:2156")
         .reading("1 / 2: “about half of what we achieved in the single core version”");
     let form = "--places 2 --protocol ring --placement 10,11 --hand-over uncached";
     let rate = rate(form, 4096)?;
-    Ok(half.row("port, a shared buffer of 4,096 B handed over, against one core", 0.5, rate / one_core))
+    Ok(half.row("port, a shared buffer of 4,096 B handed over, / one core", 0.5, rate / one_core))
 }
 
-/// Returns the rows on the size of the code, beside that of the SCC's kernel: of hubs of all kinds together, and what
-/// each kind adds.
+/// Returns the rows on the code size, beside that of the SCC's kernel: of hubs of all kinds together, and the addition
+/// of each kind.
 fn code_sizes() -> Result<Vec<Row>, Failure> {
     const SHARED: [&str; 5] = ["Hub", "HubNode", "PacketQueue", "WaitingList", "RunQueue"];
     let family = Family { unit: "B", band: Band::AtMost, basis: Basis::Measured, ..NEAR };
@@ -169,7 +170,7 @@ fn code_sizes() -> Result<Vec<Row>, Failure> {
     let code = code_size::symbols("semaphore-loop")?;
     let row = |(name, types, source, published): (&str, &[&str], &'static str, f64)| {
         let bytes = code_size::of(&code, types)? as f64;
-        Ok(family.at(source).row(format!("code of {name}, in bytes of x86-64"), published, bytes))
+        Ok(family.at(source).row(format!("code of {name}"), published, bytes))
     };
     kinds.into_iter().map(row).collect()
 }
@@ -200,7 +201,7 @@ fn texas() -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// Data that the receiver gets, in MB/s.
+/// Returns the rate at which the receiver gets data, in MB/s.
 fn rate(form: &str, bytes: u32) -> Result<f64, Failure> {
     rate_of(&format!("--machine chip:scc {form} --bytes {bytes} --packets 200"))
 }
@@ -228,52 +229,42 @@ fn figures(rates: &[Rates]) -> Vec<Row> {
     vec![
         NEAR.row("port, one core, 4,096 B", 19.80, last(&rates[0])),
         NEAR.at("004:2173").row("port, cores 10 and 11 (0 hops), 4,096 B", 33.57, last(&rates[1])),
-        half.row(
-            "port, 4,096 B, rate at 8 hops against 0 (nearly half)",
-            0.5,
-            last(&rates[3]) / last(&rates[1]),
-        ),
+        half.row("port, 4,096 B, rate at 8 hops / 0 (nearly half)", 0.5, last(&rates[3]) / last(&rates[1])),
         of_published.row(
-            "port, 4,096 B, rate at 8 hops against half of 33.57 MB/s",
+            "port, 4,096 B, rate at 8 hops / half of 33.57 MB/s",
             1.0,
             last(&rates[3]) / (33.57 / 2.0),
         ),
-        saturated.row("port, 4,096 B, rate of one core against 20 MB/s", 1.0, last(&rates[0]) / 20.0),
+        saturated.row("port, 4,096 B, rate of one core / 20 MB/s", 1.0, last(&rates[0]) / 20.0),
     ]
 }
 
 /// Returns the rows on the paper's remarks about its figure 4.
 fn shapes(rates: &[Rates]) -> Vec<Row> {
     let shape = SHAPE.at("004:2151");
-    let saturated = shape.reading("at most 5 % more: “the single core example goes into saturation”");
-    let higher = shape.reading("at most 1: “the distributed versions achieve a higher throughput”");
-    let far = shape.reading("at most 1: “strong influence of the routing network”");
-    let jump = shape.reading("at most 1: “strange jump in throughput from payload sizes 128 B to 256 B”");
-    let none = shape.reading("at most 1: “which we do not observe in the single core version”");
+    let saturated = shape.reading("≤ 5 % more: “the single core example goes into saturation”");
+    let higher = shape.reading("≤ 1: “the distributed versions achieve a higher throughput”");
+    let far = shape.reading("≤ 1: “strong influence of the routing network”");
+    let jump = shape.reading("≤ 1: “strange jump in throughput from payload sizes 128 B to 256 B”");
+    let none = shape.reading("≤ 1: “which we do not observe in the single core version”");
     // Growth of the rate when the length doubles.
     let growth = |rates: &Rates, bytes: u32| at(rates, bytes) / at(rates, bytes / 2);
     let mut rows = vec![
-        saturated.row(
-            "port, one core, growth of the rate from 2,048 to 4,096 B (levels off)",
-            1.05,
-            growth(&rates[0], 4096),
-        ),
-        higher.row("port, 4,096 B, one core against 0 hops", 1.0, last(&rates[0]) / last(&rates[1])),
-        far.row("port, 4,096 B, 8 hops against 1", 1.0, last(&rates[3]) / last(&rates[2])),
+        saturated.row("port, one core, growth 2,048 to 4,096 B (levels off)", 1.05, growth(&rates[0], 4096)),
+        higher.row("port, 4,096 B, one core / 0 hops", 1.0, last(&rates[0]) / last(&rates[1])),
+        far.row("port, 4,096 B, 8 hops / 1", 1.0, last(&rates[3]) / last(&rates[2])),
     ];
-    // A jump: from 128 to 256 B the rate grows more than from 64 to 128.
+    // A jump means that the rate grows more from 128 to 256 B than from 64 to 128.
     for (rates, name) in [(&rates[1], "0 hops"), (&rates[3], "8 hops")] {
-        let title = format!(
-            "port, {name}, growth of the rate from 64 to 128 B against that from 128 to 256 (a jump)"
-        );
+        let title = format!("port, {name}, growth 64 to 128 B / 128 to 256 B (a jump)");
         rows.push(jump.row(title, 1.0, growth(rates, 128) / growth(rates, 256)));
     }
-    let title = "port, one core, growth of the rate from 128 to 256 B against that from 64 to 128 (no jump)";
+    let title = "port, one core, growth 128 to 256 B / 64 to 128 B (no jump)";
     rows.push(none.row(title, 1.0, growth(&rates[0], 256) / growth(&rates[0], 128)));
     rows
 }
 
-/// The curves of figure 4, of which nobody printed the digits.
+/// Returns the curves of figure 4, whose digits are not printed.
 fn alone(rates: &[Rates]) -> Vec<Row> {
     let alone = Family { band: Band::Unpublished, basis: Basis::Predicted, source: "", ..NEAR };
     let names = ["one core", PAIRS[0].1, PAIRS[1].1, PAIRS[2].1];
