@@ -1,13 +1,13 @@
-//! Panics of misused functions point at the program's own line, not into the runtime.
+//! Panics of misused functions name the line of the caller, not one of the runtime.
 
 use isles::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-/// Location that the last panic blamed.
+/// Location of the last panic.
 static SEEN: Mutex<Option<(String, u32)>> = Mutex::new(None);
 
-/// Runs what panics on this line; the line that was blamed.
+/// Runs code that panics, and returns the line that the panic names.
 fn blamed<R>(panics: impl FnOnce() -> R) -> (String, u32) {
     let _ = catch_unwind(AssertUnwindSafe(panics));
     SEEN.lock().unwrap().take().expect("it panicked")

@@ -1,8 +1,8 @@
-//! Places as guests: meetings of 48, faults, and a guest that is killed.
+//! Places as guests: barriers of 48, faults, and a killed guest.
 //!
-//! A test without the harness, as its processes start again as places: called by itself it runs the cases, called with
-//! the name of a case it is the program of that case. Without `/dev/kvm` it says that the cases are skipped.
-//! `ISLES_TEST_ROUNDS` is how often 48 guests meet.
+//! A test without the harness, because its processes start again as places. Without arguments it runs the cases; with
+//! the name of a case it is the program of that case. Without `/dev/kvm` it prints that the cases are skipped.
+//! `ISLES_TEST_ROUNDS` is the number of runs with 48 guests.
 
 #![forbid(unsafe_code)]
 
@@ -10,17 +10,17 @@ use isles::prelude::*;
 use isles::{ErrorKind, Launch, Machine};
 use std::process::{Command, ExitCode, Output};
 
-/// The variable that says which program this process is.
+/// Variable with the name of the case that this process runs.
 const CASE: &str = "ISLES_TEST_CASE";
 
-/// Default number of times that 48 guests meet.
+/// Default number of runs with 48 guests.
 const ROUNDS: u32 = 3;
 
-/// Guests that meet, and barriers of a meeting.
+/// Guests of a run, and its barriers.
 const MEMBERS: &str = "48";
 const BARRIERS: u64 = 5;
 
-/// All places meet several times, and the first one has heard of each.
+/// All places pass several barriers, and the first one hears from each.
 async fn meet() -> isles::Result<()> {
     let team = Team::world();
     let passed = Counter::new();
@@ -30,7 +30,7 @@ async fn meet() -> isles::Result<()> {
                 for barrier in 1..=BARRIERS {
                     passed.add(1).await?;
                     team.barrier().await?;
-                    // Nobody is through before all have come.
+                    // No place passes a barrier before all have arrived.
                     let all = passed.get().await?;
                     assert!(all >= barrier * place_count() as u64, "{all} at barrier {barrier}");
                     team.barrier().await?;
@@ -53,7 +53,7 @@ async fn after(harm: impl Future<Output = isles::Result<()>>) -> isles::Result<(
     Ok(())
 }
 
-/// The last place calls a function that recurses without end.
+/// The last place calls a function that recurses endlessly.
 async fn faults() -> isles::Result<()> {
     let last = places().last().unwrap();
     after(async move { at!(last, overflow_the_stack()).await }).await
@@ -82,7 +82,7 @@ async fn killed() -> isles::Result<()> {
     .await
 }
 
-/// A body that panics: an error of its task, and the place goes on.
+/// A body that panics: an error of its task; the place continues.
 async fn panics() -> isles::Result<()> {
     let last = places().last().unwrap();
     let error = at!(last, panic!("the roof is off")).await.unwrap_err();

@@ -1,13 +1,13 @@
-//! Hostile programs: random trees of tasks that do all that a program may do, and are counted twice.
+//! Hostile programs: random trees of tasks that do everything a program may do, compared with a prediction.
 //!
-//! A seed fixes a tree. [`grow`] runs it: tasks here and there, calls whose answers come back, nested finishes, errors,
-//! panics, cancellations that are awaited and such that race with everything, handles that travel, captures from
-//! nothing to 200 kB. [`Node::expected`] walks through the same tree without running anything and says how many tasks
-//! must have ended and how many errors each finish must have collected. Both must agree after each tree, on every
-//! machine, and nothing may live any more.
+//! A seed determines a tree. [`grow`] runs it: local and remote tasks, calls with answers, nested finishes, errors,
+//! panics, awaited cancellations and cancellations that race with everything, handles that travel, captures of 0 to 200
+//! kB. [`Node::expected`] walks the same tree without running it, and returns the number of tasks that must have ended
+//! and of errors that each finish must have collected. Both must agree after each tree on every machine, and no value
+//! may be left.
 //!
-//! `ISLES_TEST_HOSTILE` says how many trees; `ISLES_SEED` names one. A tree in which nothing happens any more ends with
-//! the report of the stall, after the limit of a test; one that is busy for ever is told by [`Watch`].
+//! `ISLES_TEST_HOSTILE` sets the number of trees, `ISLES_SEED` selects one. A tree that stalls ends with the stall
+//! report after the limit of a test; [`Watch`] ends one that is busy forever.
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Plan, Result, place_count, yield_now};
@@ -21,10 +21,10 @@ use std::time::Duration;
 /// Trees of each machine in the ordinary tests.
 const TREES: u64 = 60;
 
-/// No tree takes as long on any machine; only one that never ends does.
+/// Time limit of a tree on any machine.
 const TREE_MAX: Duration = Duration::from_secs(300);
 
-/// Depth of a tree; it has about 70 tasks on an average.
+/// Depth of a tree, which has about 70 tasks on average.
 const DEPTH: u32 = 5;
 
 /// A node of a tree; everything below it follows from its seed.
@@ -32,7 +32,7 @@ const DEPTH: u32 = 5;
 struct Node {
     seed: u64,
     depth: u32,
-    /// `true` if its outcome is known: not so if a cancellation races with it.
+    /// `true` if its outcome is predictable, that is, no cancellation races with it.
     judged: bool,
 }
 
@@ -43,7 +43,7 @@ enum Way {
     There,
     Call,
     Nested,
-    /// A finish of tasks that wait for ever, until one of them cancels it.
+    /// A finish of tasks that wait forever, until one of them cancels it.
     Cancelled,
     /// A finish that may be cancelled at any moment.
     Race,
@@ -64,7 +64,7 @@ enum NodeOutcome {
 struct Expected {
     /// Judged tasks of the whole tree.
     tasks: u64,
-    /// Errors that the finish around it collects, but for that of its root.
+    /// Errors that the surrounding finish collects, except that of the root.
     errors: u64,
 }
 
@@ -80,7 +80,7 @@ impl Node {
         Node { seed: scramble(tree), depth: DEPTH, judged: true }
     }
 
-    /// A number below `limit` that the node and `question` fix.
+    /// Returns a number below `limit`, determined by the node and `question`.
     fn draw(self, question: u64, limit: u64) -> u64 {
         scramble(self.seed ^ question << 48) % limit
     }
@@ -119,7 +119,7 @@ impl Node {
         Place::new(self.draw(4 + index, place_count() as u64) as usize).unwrap()
     }
 
-    /// Returns the number of tasks it has beside its children.
+    /// Returns the number of its tasks besides its children.
     fn width(self) -> u64 {
         1 + self.draw(100, 4)
     }
@@ -145,7 +145,7 @@ impl Node {
             };
             all.errors += match way {
                 Way::Here | Way::There => below.errors + child.fails(),
-                // The caller takes the error of the body; tasks that the body has started are of the same finish.
+                // The caller handles the error of the body; tasks that the body has started belong to the same finish.
                 Way::Call => below.errors,
                 Way::Nested | Way::Cancelled | Way::Race | Way::Count => 0,
             };
@@ -176,7 +176,7 @@ struct Counts {
     held: PlaceLocal<i64>,
 }
 
-/// A value that is counted while it lives.
+/// A value that is counted until it is dropped.
 struct Held(PlaceLocal<i64>);
 
 impl Held {
@@ -192,7 +192,7 @@ impl Drop for Held {
     }
 }
 
-/// Waits for ever, with something in its hands.
+/// Waits forever, holding a counted value.
 async fn hold(held: PlaceLocal<i64>) {
     let _held = Held::new(held);
     pending::<()>().await
@@ -218,13 +218,13 @@ fn grow(
         match node.end() {
             NodeOutcome::Well => Ok(()),
             NodeOutcome::Error => Err(Error::message(format!("on purpose, by {:x}", node.seed))),
-            // As a panic, but without a line from the hook.
+            // As a panic, but without a message from the hook.
             NodeOutcome::Panic => resume_unwind(Box::new(format!("on purpose, by {:x}", node.seed))),
         }
     })
 }
 
-/// Starts the child of a node, and judges what can be judged at once.
+/// Starts the child of a node, and checks the outcomes that are known at once.
 async fn start(way: Way, child: Node, counts: &Counts) -> Result<()> {
     let (ended, held) = (counts.ended.clone(), counts.held.clone());
     let (place, width) = (child.place(0), child.width());
@@ -248,7 +248,7 @@ async fn start(way: Way, child: Node, counts: &Counts) -> Result<()> {
                 Ok(cargo) => {
                     assert!(child.fails() == 0 && cargo.into_iter().eq(expected), "{:x}", child.seed)
                 }
-                // In a finish that was cancelled meanwhile, the call has ended with that.
+                // In a finish that was cancelled meanwhile, the call ends with the cancellation.
                 Err(error) => assert!(child.fails() == 1 || !child.judged, "{error}"),
             }
         }
@@ -260,7 +260,7 @@ async fn start(way: Way, child: Node, counts: &Counts) -> Result<()> {
         }
         Way::Cancelled => wait_until_cancelled(child, held).await,
         Way::Race => {
-            // Whatever comes of it.
+            // Any result is allowed.
             let _ = finish(async {
                 spawn_at!(place, {
                     for _ in 0..width {
@@ -287,7 +287,7 @@ async fn start(way: Way, child: Node, counts: &Counts) -> Result<()> {
     Ok(())
 }
 
-/// A finish of tasks that wait for ever, at all places, until one of them cancels it.
+/// Runs a finish of tasks at all places that wait forever, until one of them cancels it.
 async fn wait_until_cancelled(node: Node, held: PlaceLocal<i64>) {
     let result = finish(async {
         for index in 1..=node.width() {
@@ -300,7 +300,7 @@ async fn wait_until_cancelled(node: Node, held: PlaceLocal<i64>) {
     assert_eq!(error.kind(), &ErrorKind::Cancelled, "{error}");
 }
 
-/// Ends the test if a tree does not end.
+/// Watchdog that ends the test if a tree does not end.
 struct Watch(Sender<u64>);
 
 impl Watch {
@@ -335,7 +335,7 @@ fn trees() -> Range<u64> {
     }
 }
 
-/// Waits until nothing is held at any place, as long as messages make a difference.
+/// Waits until no counted value is left at any place, while messages are still in flight.
 async fn until_nothing_is_held(held: &PlaceLocal<i64>) -> Result<()> {
     const ROUNDS_MAX: usize = 10_000;
     for _ in 0..ROUNDS_MAX {
@@ -346,7 +346,7 @@ async fn until_nothing_is_held(held: &PlaceLocal<i64>) -> Result<()> {
     Err(Error::message("something is held that nobody waits for"))
 }
 
-/// Grows one tree after the other, and compares.
+/// Runs one tree after the other, and compares each with its prediction.
 async fn grow_all() -> Result<()> {
     grow_each(trees()).await
 }
@@ -379,7 +379,7 @@ async fn hostile_programs_are_counted_right_on_processes() -> Result<()> {
     grow_all().await
 }
 
-/// Each tree is a world of its own, with another order and another number of places.
+/// Each tree runs in a separate world, with a different order and number of places.
 #[test]
 fn hostile_programs_are_counted_right_on_the_loopback() {
     for tree in trees() {

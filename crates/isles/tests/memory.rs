@@ -1,7 +1,7 @@
-//! Floods: what a place holds under load stays within the bound that the product states.
+//! Floods: the memory of a place under load stays within the documented bound.
 //!
-//! As processes, for the system keeps its accounts by process. One test in this file, because the first place is the
-//! process of the test. What is compared is the most that was ever resident, at the sender and at the receiver.
+//! The places are processes, because the system accounts memory by process. There is one test in this file, because the
+//! first place is the process of the test. It compares the peak resident memory of the sender and the receiver.
 
 use isles::prelude::*;
 use isles::{Launch, Machine, Result, SMALL_TASK_BYTES};
@@ -13,18 +13,18 @@ const TASKS: u64 = 1_000_000;
 /// Tasks that both places send to each other at once.
 const MUTUAL: u64 = 200_000;
 
-/// Sends between two moments at which a sender gives way.
+/// Sends between two yields of a sender.
 const BREATH: u64 = 1024;
 
-/// Captures that go through the rings.
+/// Captures that pass through the rings.
 const LONG: u64 = 10_000;
 const LONG_BYTES: usize = 16 << 10;
 
-/// Captures that go as blocks; together several times the bound.
+/// Captures sent as blocks; together several times the bound.
 const ARRAYS: u64 = 400;
 const WORDS: usize = (2 << 20) / size_of::<u64>();
 
-/// A line of the system's account of this process, in bytes.
+/// Returns the value of a line of `/proc/self/status`, in bytes.
 fn account(name: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();

@@ -1,7 +1,7 @@
-//! Many more places than processors: everything still works, and a run that waits costs nothing.
+//! Many more places than processors: everything still works, and an idle run uses almost no processor time.
 //!
-//! 48 places as processes and 256 as threads, on whatever this machine has. What is measured is the processor time of
-//! an idle run, by the system's own accounts; nothing else here looks at a clock. Speed is the business of the bench.
+//! 48 places as processes and 256 as threads, on any host. The tests measure the processor time of an idle run, as the
+//! system accounts it, and no other time; speed is measured by the bench.
 
 use isles::prelude::*;
 use isles::{ErrorKind, Result};

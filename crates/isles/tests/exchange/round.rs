@@ -1,8 +1,8 @@
-//! Rounds of random programs over channels, on any machine: what counts as sent is received, once and in its order.
+//! Rounds of random programs over channels, on any machine: each sent value is received once and in order.
 //!
-//! A seed fixes a round: channels of several homes and capacities, tasks that send in all ways there are and give up,
-//! tasks that receive in all ways and leave. Each notes what it has sent or received; the sums must agree after each
-//! round. A task receives the values of another in their order where all that receive are at one place
+//! A seed determines a round: channels with several homes and capacities, tasks that send in all ways and cancel some
+//! sends, tasks that receive in all ways and leave. Each task records its sent or received values; the sums must agree
+//! after each round. A task receives the values of another one in order if all receivers are at one place
 //! (`docs/design/channels.md`, Order).
 
 use isles::prelude::*;
@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Number of values, and a sum that tells which.
+/// Number of values, and their checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Account {
     pub count: u64,
@@ -39,7 +39,7 @@ pub struct Accounts {
 
 type Ends = (Sender<u64>, Receiver<u64>);
 
-/// Values that a task has received: of each task that sends, over each channel, the last one.
+/// Last value that a task has received from each sending task over each channel.
 struct Seen {
     in_order: bool,
     last: BTreeMap<(u64, usize), u64>,
@@ -56,7 +56,7 @@ impl Seen {
     }
 }
 
-/// Sends `count` values in ways that are drawn; a way that also receives notes what came.
+/// Sends `count` values in random ways; ways that also receive record the received values.
 async fn produce(
     (seed, first, count): (u64, u64, u64),
     ends: Vec<Ends>,
@@ -104,7 +104,7 @@ async fn produce(
     Ok(())
 }
 
-/// Receives in ways that are drawn, until the channel is closed or `left` values have come.
+/// Receives in random ways until the channel is closed or `left` values have arrived.
 async fn consume(
     (seed, number, mut left): (u64, usize, u64),
     receiver: Receiver<u64>,
@@ -121,7 +121,7 @@ async fn consume(
             1 => receiver.recv_timeout(Duration::from_nanos(random.below(3_000))).await,
             2 => receiver.try_recv().await,
             3 => {
-                // Dropped after one look.
+                // Dropped after one poll.
                 let look = std::future::poll_fn(|context| Poll::Ready(pin!(receiver.recv()).poll(context)));
                 match look.await {
                     Poll::Ready(value) => value,
@@ -143,10 +143,10 @@ async fn consume(
     Ok(())
 }
 
-/// One round; what all places have sent and received since `accounts` was made is the same afterwards.
+/// Runs a round, and checks that the sums of all sent and all received values since the creation of `accounts` agree.
 ///
 /// # Errors
-/// It is not, or a value came out of its order.
+/// The sums differ, or a value arrived out of order.
 pub async fn round(seed: u64, accounts: &PlaceLocal<Accounts>) -> Result<Accounts> {
     let mut random = random_here(seed);
     let place = |random: &mut Random| Place::new(random.below(place_count() as u64) as usize).unwrap();

@@ -1,4 +1,4 @@
-//! Small programs in which an operation is given up, fails half way, or its object is used again after it was dropped.
+//! Small programs in which an operation is cancelled or fails halfway, or its object is used again after a drop.
 //!
 //! Each runs on at least three places, and fails by an assertion or an error.
 
@@ -7,7 +7,7 @@ use isles::{ErrorKind, Mapping, MemoryKind, RecvError, Result, SharedOptions, ch
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::time::Duration;
 
-/// Long enough for what must happen on a busy host; what lasts longer counts as never.
+/// Time limit of an operation on a busy host; anything longer counts as never.
 const NEVER: Duration = Duration::from_secs(60);
 
 fn milliseconds(count: u64) -> Duration {
@@ -22,7 +22,7 @@ fn last() -> Place {
     places().last().expect("there is a place")
 }
 
-/// Fails unless every place still answers.
+/// Checks that every place still answers.
 async fn all_answer() -> Result<()> {
     for place in places() {
         let answered = timeout(NEVER, async { at!(place, here()).await }).await??;
@@ -35,12 +35,12 @@ fn is_misused<V>(result: Result<V>) {
     assert_eq!(*result.err().expect("it is misuse").kind(), ErrorKind::Misused);
 }
 
-/// The kind of error with which what ran at another place ended there; none if it did not fail.
+/// Returns the kind of the error at the other place, or `None` if the call did not fail there.
 fn kind_of<V>(result: Result<V>) -> Option<ErrorKind> {
     result.err().map(|error| error.kind().clone())
 }
 
-/// A guard reads what the guard before it wrote, also in memory whose writes gather in a buffer.
+/// A guard reads the values that the previous guard wrote, even in memory with a write buffer.
 pub async fn a_mapping_written_through_is_read_by_the_next_guard() -> Result<()> {
     for memory in [MemoryKind::Through, MemoryKind::Cached, MemoryKind::Uncached] {
         let mapping = Shared::with(Mapping::<u64>::new(8), SharedOptions::default().memory(memory)).await?;
@@ -68,7 +68,7 @@ pub async fn a_mapping_written_through_is_read_by_the_next_guard() -> Result<()>
     Ok(())
 }
 
-/// A place uses a channel, drops its ends, and uses it again: its values come in their order.
+/// A place uses a channel, drops its ends, and uses it again: its values arrive in order.
 pub async fn a_channel_that_is_used_again_keeps_its_order() -> Result<()> {
     for round in 0..20_u64 {
         let (sender, receiver) = channel::<u64>(1024);
@@ -111,7 +111,7 @@ pub async fn a_channel_that_is_used_again_keeps_its_order() -> Result<()> {
     Ok(())
 }
 
-/// Tasks that ask for values without waiting hear that the channel is closed, wherever its values went.
+/// Tasks that receive without waiting see that the channel is closed, whoever received its values.
 pub async fn who_asks_without_waiting_hears_of_the_end() -> Result<()> {
     for closes in [true, false] {
         for home in places() {
@@ -147,7 +147,7 @@ pub async fn who_asks_without_waiting_hears_of_the_end() -> Result<()> {
     Ok(())
 }
 
-/// A `select!` with `default` hears of the end, too.
+/// A `select!` with `default` sees the end of a channel, too.
 pub async fn a_select_with_default_hears_of_the_end() -> Result<()> {
     let (sender, receiver) = channel::<u64>(8);
     for value in 0..3 {
@@ -176,7 +176,7 @@ pub async fn a_select_with_default_hears_of_the_end() -> Result<()> {
     Ok(())
 }
 
-/// A read that is given up while a writer of its place waits keeps the object from nobody.
+/// A read that is cancelled while a writer of its place waits blocks no other guard.
 pub async fn a_read_given_up_before_a_writer_keeps_nobody_waiting() -> Result<()> {
     for wait in [10, 20, 40] {
         let object = Shared::new(0_u64).await?;
@@ -199,7 +199,7 @@ pub async fn a_read_given_up_before_a_writer_keeps_nobody_waiting() -> Result<()
     Ok(())
 }
 
-/// A value that `Serialize` and `Deserialize` take, refuse, or panic on, as its number says.
+/// A value whose number determines whether its `Serialize` and `Deserialize` succeed, fail or panic.
 #[derive(Clone, Debug, PartialEq)]
 struct Fickle(u8);
 
@@ -228,7 +228,7 @@ impl<'de> Deserialize<'de> for Fickle {
     }
 }
 
-/// A value that a place cannot read is an error of those who ask for a guard there; the object can be written again.
+/// A value that a place cannot deserialise is an error of guards there; the object can be written again.
 pub async fn a_shared_value_that_cannot_be_read_is_an_error_of_its_reader() -> Result<()> {
     for number in [READ_PANICS, READ_FAILS] {
         let object = Shared::new(Fickle(0)).await?;
@@ -240,7 +240,7 @@ pub async fn a_shared_value_that_cannot_be_read_is_an_error_of_its_reader() -> R
             assert!(matches!(kind, Some(ErrorKind::Undecodable | ErrorKind::Panicked)), "{number}: {kind:?}");
         }
         all_answer().await?;
-        // The next write of the home is read everywhere; on a chip it reads its own value as others do.
+        // All places can read the next write of the home; on a chip the home reads its own value as others do.
         object.repair().await?.0 = 1;
         assert_eq!(at!(second(), [object] object.read().await?.0).await?, 1);
         // A place that cannot read the value replaces it.
@@ -252,7 +252,8 @@ pub async fn a_shared_value_that_cannot_be_read_is_an_error_of_its_reader() -> R
     Ok(())
 }
 
-/// A value that its writer cannot send, or its home cannot read, is an error elsewhere until the object is repaired.
+/// A value that its writer cannot serialise, or its home cannot deserialise, is an error elsewhere until the object is
+/// repaired.
 pub async fn a_shared_value_that_does_not_travel_is_repaired() -> Result<()> {
     for number in [READ_PANICS, READ_FAILS, WRITE_PANICS, WRITE_FAILS] {
         for writer in [here(), second()] {
@@ -273,13 +274,13 @@ pub async fn a_shared_value_that_does_not_travel_is_repaired() -> Result<()> {
     Ok(())
 }
 
-/// A `start` that is given up has begun nothing, and its window works on.
+/// A cancelled `start` has begun nothing, and its window still works.
 pub async fn a_start_given_up_has_begun_nothing() -> Result<()> {
     let window = Window::<u64>::new(4).await?;
     at!(second(), [window] {
         assert!(timeout(milliseconds(20), window.start(&[0])).await.is_err());
         is_misused(window.complete().await);
-        // The same of the own part.
+        // The same for the local part.
         let own = window.rank();
         assert!(timeout(Duration::ZERO, window.start(&[own])).await.is_err());
         is_misused(window.complete().await);
@@ -302,7 +303,7 @@ pub async fn a_start_given_up_has_begun_nothing() -> Result<()> {
     Ok(())
 }
 
-/// A lock that is given up, at whatever moment, is not held, and leaves the epoch as it was.
+/// A lock that is cancelled at any moment is not held, and leaves the epoch unchanged.
 pub async fn a_lock_given_up_is_not_held() -> Result<()> {
     let window = Window::<u64>::new(1).await?;
     for polls in 0..6 {
@@ -314,7 +315,7 @@ pub async fn a_lock_given_up_is_not_held() -> Result<()> {
         })
         .await?;
         at!(second(), [window] {
-            // It may have been granted before it was given up.
+            // It may have been granted before the cancellation.
             drop(window.unlock(0).await);
             window.lock(0).await?;
             window.unlock(0).await?;
@@ -340,7 +341,7 @@ async fn fence_everywhere(window: &Window<u64>) -> Result<()> {
     .await
 }
 
-/// Polls `future` so often, then drops it; whether it was over before.
+/// Polls `future` up to `polls` times, then drops it; returns its output if it was ready.
 async fn give_up_after<F: Future>(polls: u32, future: F) -> Option<F::Output> {
     let mut future = std::pin::pin!(future);
     for _ in 0..polls {
@@ -367,7 +368,7 @@ pub async fn a_lock_that_is_waited_for_is_not_unlocked() -> Result<()> {
             finish(async {
                 let other = window.clone();
                 spawn(async move {
-                    // In the queued form it is the flush that waits.
+                    // In the queued form, the flush waits.
                     let locked = async {
                         other.lock(0).await?;
                         printed.send(()).await?;

@@ -1,9 +1,9 @@
-//! Small items that travel together.
+//! Aggregation of small items.
 
 use isles::prelude::*;
 use isles::{AggregatorOptions, ErrorKind, ItemRoute, Result, Torus};
 
-/// The instance of each place: how often each number was applied there.
+/// Instance of a place: the number of times that each number was applied there.
 type Counts = Vec<u64>;
 
 /// Pushes `each` items from each place in `from` to each in `to`; returns what each place has applied.
@@ -30,7 +30,7 @@ async fn push_all(
         }
     })
     .await?;
-    // All that the finish has waited for is there without another word.
+    // Everything the finish waited for has been applied, without further messages.
     everywhere!(counts.lock().clone()).await
 }
 
@@ -171,7 +171,7 @@ async fn answers_come_in_the_order_of_the_questions() -> Result<()> {
     Ok(())
 }
 
-/// A panic takes the items behind it in its bucket with it, and the error says how many; other buckets are applied.
+/// A panic discards the later items of its bucket, and the error names their number; other buckets are applied.
 #[isles::test(places = 3)]
 async fn an_item_that_panics_takes_those_behind_it_along_and_the_error_counts_them() -> Result<()> {
     for (route, bucket) in [(ItemRoute::Direct, 10), (ItemRoute::Torus(Torus::new(&[3]).unwrap()), 10)] {
@@ -223,7 +223,7 @@ async fn numbers_of_items_beyond_their_bound_are_refused_by_name() -> Result<()>
     Ok(())
 }
 
-/// An item that cannot be written if it is odd.
+/// An item that cannot be serialised if it is odd.
 #[derive(serde::Deserialize)]
 struct Evens(u64);
 

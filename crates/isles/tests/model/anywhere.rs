@@ -1,4 +1,4 @@
-//! Tasks whose place the runtime chooses.
+//! Tasks at places chosen by the runtime.
 
 use isles::Result;
 use isles::prelude::*;

@@ -1,4 +1,4 @@
-//! Distributed arrays against one that lies in one place: halos, moves, elements from anywhere, files.
+//! Distributed arrays against a local one: halos, moves, remote element access, files.
 
 use isles::array::{DistArray, Distribution, Halo};
 use isles::prelude::*;
@@ -49,7 +49,7 @@ fn cut<const N: usize>(
     all
 }
 
-/// Every part with its halo is what the formula says, for random arrays of `N` axes.
+/// Checks every part with its halo against the formula, for random arrays of `N` axes.
 async fn halos<const N: usize>(seed: u64) -> Result<()> {
     let mut random = Random::stream(seed, N as u64);
     let extents: [usize; N] = std::array::from_fn(|_| random.below(12) as usize + 1);
@@ -104,7 +104,7 @@ fn a_halo_of_any_width_has_what_its_owners_have_with_corners() {
     });
 }
 
-/// Moves a random array to another distribution, and the transposed one too; elements are where they belong.
+/// Moves a random array, and its transpose, to another distribution; checks the position of each element.
 async fn moves(seed: u64) -> Result<()> {
     let mut random = Random::stream(seed, 9);
     let team = Team::world();
@@ -239,7 +239,7 @@ fn halos_count_as_memory_of_the_array_and_are_refused_with_it() {
     });
 }
 
-/// A file that is gone when this is dropped.
+/// A temporary file, removed on drop.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -267,7 +267,8 @@ impl<const N: usize> OpenModel<N> {
     }
 }
 
-/// An array is open and closed in turns: puts of one member, then sums of all, then slices; as a sequential model.
+/// Opens and closes an array in turns, with puts of one member, then sums of all, then slices; compares it with a
+/// sequential model.
 async fn opened<const N: usize>(seed: u64) -> Result<()> {
     let mut random = Random::stream(seed, 10 + N as u64);
     let extents: [usize; N] = std::array::from_fn(|_| random.below(9) as usize + 1);
@@ -389,7 +390,7 @@ fn an_open_array_and_one_without_a_window_refuse_what_they_cannot_do() {
     });
 }
 
-/// The part that a place took out of its run goes on to be its memory, whatever becomes of the run.
+/// A part that a place took out of its run stays valid memory after the run.
 #[test]
 fn a_part_that_outlives_its_run_is_still_there() {
     for machine in MACHINES {

@@ -1,4 +1,4 @@
-//! Bags that break their promises, or panic: each is an error that says which function did, on every machine.
+//! Bags that break their contract, or panic: on every machine, the error names the function.
 
 use isles::glb::{self, Bag, Balanced, Parameters};
 use isles::{Error, ErrorKind, Result};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 enum Fault {
     /// `split` gives bags away that have no tasks.
     GivesNothing,
-    /// `process` says more than it was asked for.
+    /// `process` reports more tasks than requested.
     CountsTooMuch,
     Processing,
     Splitting,

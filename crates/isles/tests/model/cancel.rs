@@ -1,4 +1,4 @@
-//! The result of a cancelled finish, whatever its tasks make of it.
+//! The result of a cancelled finish, however its tasks handle the cancellation.
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Result};

@@ -1,6 +1,7 @@
-//! Bodies in every form that people write: each gives the same answer here and at another place.
+//! Bodies in every common form: each gives the same answer here and at another place.
 //!
-//! The loop over all places runs each body both ways, as it stands and from bytes. What must not compile is in `ui/`.
+//! The loop over all places runs each body in both ways, directly and from bytes. Programs that must not compile are in
+//! `ui/`.
 
 use isles::prelude::*;
 use serde::de::DeserializeOwned;

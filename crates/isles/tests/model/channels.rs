@@ -1,4 +1,4 @@
-//! Channels: values between tasks that run, on every machine.
+//! Channels between running tasks, on every machine.
 
 use isles::prelude::*;
 use isles::{ErrorKind, Launch, Machine, RecvError, SendErrorKind};

@@ -1,4 +1,4 @@
-//! Programs on the cores of a modelled chip: the answers of any machine, and a time that repeats.
+//! Programs on the cores of a modelled chip: the same results as on any machine, and reproducible times.
 
 use isles::clocks;
 use isles::prelude::*;
@@ -36,7 +36,7 @@ where
     (result.map(|()| found.take().unwrap()), report)
 }
 
-/// Something of everything: tasks, calls, long captures and answers, handles, collectives. Gives one number.
+/// Uses tasks, calls, long captures and answers, handles and collectives; returns one number.
 async fn medley() -> Result<u64> {
     let table: Vec<u64> = (0..40_000).map(|number| number * number).collect();
     let table = Replicated::new(table).await?;

@@ -1,4 +1,4 @@
-//! The law of the clock: of programs that exchange and compute in steps, time times clock stays the same.
+//! The product of time and clock rate stays the same for programs that exchange and compute in steps.
 //!
 //! A step computes far longer than its messages take, of which only a small part has another clock: the mesh and the
 //! memory. If what is sent before the work of a step leaves only after it, places wait for each other for whole steps,

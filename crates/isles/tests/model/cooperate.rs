@@ -1,4 +1,4 @@
-//! Loops of operations that never wait: others have their turn all the same, and the end of the program ends them.
+//! Loops of operations that never wait: other tasks still get turns, and the end of the program ends the loops.
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Plan, PlannedDeath, Result, simulate};

@@ -1,4 +1,4 @@
-//! A large slice is decoded in memory that the receiver has, without a vector of its own on the way.
+//! A large slice is decoded into the receiver's memory, without an intermediate vector.
 
 use isles::Result;
 use isles::prelude::*;

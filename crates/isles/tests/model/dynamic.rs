@@ -1,5 +1,5 @@
-//! Work that places take one after the other from a counter or a channel: each place gets a share, on every machine
-//! whose places share a thread, and a modelled chip is as fast as with a task that gives way by itself.
+//! Dynamic distribution of work by a counter or a channel: each place gets a share on every machine whose places share
+//! a thread, and a modelled chip is as fast as with tasks that yield explicitly.
 
 use isles::prelude::*;
 use isles::{ChipReport, Launch, ModelledChip, Plan, Result, simulate};

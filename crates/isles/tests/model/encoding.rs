@@ -1,6 +1,6 @@
-//! Values whose encoding does more than to write: it starts tasks, drops handles, cancels.
+//! Values whose encoding has side effects: it starts tasks, drops handles, cancels.
 //!
-//! A value is written straight into the memory that its receiver reads, so what it sends meanwhile must not go there.
+//! A value is written directly into the memory that its receiver reads, so messages sent meanwhile must not go there.
 //! Each test runs on threads, processes and the seeded loopback.
 
 use isles::prelude::*;

@@ -1,4 +1,4 @@
-//! Errors of other libraries, into Isles and out of it.
+//! Conversion of errors of other libraries into errors of Isles, and back.
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Flag, Launch, LaunchError, Machine, Plan, simulate};

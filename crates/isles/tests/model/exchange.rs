@@ -1,4 +1,4 @@
-//! Some rounds of random programs over channels; `./test --long exchange` does many.
+//! Some rounds of random programs over channels; `./test --long exchange` runs many.
 
 #[path = "../exchange/round.rs"]
 mod round;

@@ -1,7 +1,7 @@
-//! Faults and what is left of them: errors, panics, deadlines, cancellation, lost places, full queues.
+//! Faults and their effects: errors, panics, deadlines, cancellation, lost places, full queues.
 //!
-//! Each test runs on threads, processes and the seeded loopback, unless its name says why not. Counts of living values
-//! are kept for each thread, so that they are counts of a place (on the loopback, of all places).
+//! Each test runs on threads, processes and the seeded loopback, unless its name gives a reason not to. Live values are
+//! counted per thread, which is per place (on the loopback, for all places).
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Priority, Result};

@@ -1,4 +1,4 @@
-//! Files that places read and write: their bytes on any machine, and what that takes on a modelled chip.
+//! Files that places read and write: their bytes on any machine, and the time on a modelled chip.
 
 use isles::prelude::*;
 use isles::{ChipReport, Launch, Machine, ModelledChip};

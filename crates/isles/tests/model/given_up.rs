@@ -1,4 +1,4 @@
-//! Operations that are given up or fail half way, and objects that are used again after they were dropped, by machine.
+//! Cancelled operations, operations that fail halfway, and objects used again after a drop, by machine.
 
 #[path = "../given_up/cases.rs"]
 mod cases;

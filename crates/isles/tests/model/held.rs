@@ -1,7 +1,7 @@
-//! Memory that places say they hold or walk through: its peak in the report of a run, and the warnings where a core has
-//! less, or where nobody says of what a stream is a piece.
+//! Declared memory of places: its peak in the report of a run, and the warnings if a core has less memory, or if a
+//! stream has no declared region.
 //!
-//! The program that warns is run by another test, in a process of its own, whose standard error is read.
+//! Another test runs the program that warns, in a separate process, and reads its standard error.
 
 use isles::prelude::*;
 use isles::{Launch, Machine, hold_memory};

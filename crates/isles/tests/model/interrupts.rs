@@ -1,4 +1,4 @@
-//! Interrupts that programs raise on a modelled chip: when they come, in which order, and who waits for whom.
+//! Interrupts of programs on a modelled chip: their times, their order, and contention.
 
 use isles::interrupts::{self, InterruptHandler};
 use isles::prelude::*;

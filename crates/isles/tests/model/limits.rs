@@ -1,4 +1,4 @@
-//! Runs under limits of the system: what shrinks, and what is said where nothing helps.
+//! Runs under limits of the system: reduced sizes, and errors if a run is impossible.
 //!
 //! Each test starts this test program again, from a shell that sets the limit.
 

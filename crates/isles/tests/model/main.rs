@@ -1,6 +1,6 @@
-//! The promises to programs, on every machine: one program, because each test program links the runtime anew.
+//! The guarantees to programs, on every machine: one test program, because each one links the runtime again.
 //!
-//! A test that watches its whole process stands in a program of its own beside this one.
+//! A test that observes its whole process is a separate program beside this one.
 
 mod aggregation;
 mod anywhere;

@@ -1,7 +1,7 @@
 //! Programs on a thousand places: of a modelled torus, and of the loopback when one of them is lost.
 //!
-//! A place keeps nothing for each other one, so what is asked here is whether anything still counts on few: numbers on
-//! the wire, tables, a finish over them, collectives along trees, senders to a crowd.
+//! A place keeps no state for each other place. These tests check that nothing assumes few places: numbers on the wire,
+//! tables, a finish, collectives along trees, many senders to one place.
 
 use isles::prelude::*;
 use isles::{

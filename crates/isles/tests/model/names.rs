@@ -1,13 +1,13 @@
-//! A place is told by its name, to people who look at panics, debuggers and the system's list of processes.
+//! The names of places in panics, debuggers and the system's list of processes.
 
 use isles::prelude::*;
 
-/// The name of the thread that calls.
+/// Returns the name of the calling thread.
 fn thread_name() -> String {
     std::thread::current().name().unwrap_or_default().to_owned()
 }
 
-/// The name of the process that calls, as `ps -e` shows it.
+/// Returns the name of the calling process, as `ps -e` shows it.
 fn process_name() -> String {
     std::fs::read_to_string("/proc/self/comm").unwrap().trim_end().to_owned()
 }

@@ -1,7 +1,7 @@
-//! Tasks that one place sends to another start in the order in which they were sent.
+//! Tasks from one place to another start in the order of their sending.
 //!
-//! The danger is a send that waits for room: what this place takes in meanwhile may send to the same place. Here a
-//! value does so while it is decoded. The other machines run the same program, with queues that fill.
+//! The critical case is a send that waits for room: a message received meanwhile may send to the same place. Here a
+//! value does so during its decoding. The other machines run the same program with full queues.
 
 use isles::prelude::*;
 use isles::{Plan, Result};

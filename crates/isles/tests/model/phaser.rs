@@ -1,7 +1,7 @@
-//! Phasers over all machines: who may be in which phase, joining and leaving, misuse, loss of places.
+//! Phasers on all machines: lock step of phases, joining and leaving, misuse, loss of places.
 //!
-//! Lock step is seen with one counter: each task adds one in every phase, before it ends it. After the phase the sum is
-//! what all have added in the phases that are over, and at most what the others can have added in the next one.
+//! One counter shows the lock step: each task adds one in every phase before ending it. After a phase, the sum contains
+//! all additions of the completed phases, and at most those that the others can have made in the next one.
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Plan, PlannedDeath, Result};

@@ -1,4 +1,4 @@
-//! Places are put on processors; what a body starts is not.
+//! Places are pinned to processors; threads and processes that a body starts are not.
 //!
 //! The processors of threads and of a child process are compared with those of the first thread of the process, which
 //! no place runs on.

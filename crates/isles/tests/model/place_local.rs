@@ -1,4 +1,4 @@
-//! One instance at each place: shared and exclusive use, and what a reduction of numbers comes to.
+//! One instance at each place: shared and exclusive use, and the result of a reduction of numbers.
 
 use isles::prelude::*;
 use isles::{ErrorKind, Plan, Result};

@@ -1,7 +1,7 @@
-//! The effect of serde's attributes on values that travel: they arrive as they were, or are refused in plain words.
+//! The effect of serde's attributes on values that travel: they arrive unchanged, or are refused with a clear error.
 //!
-//! Never anything else, and the same at each place, with one place and with several: as a capture of `at!` and of
-//! `spawn_at!`, as an answer, as a replica, and as the seed of a `PlaceLocal`.
+//! The outcome is the same at each place, with one place and with several: as a capture of `at!` and of `spawn_at!`, as
+//! an answer, as a replica, and as the seed of a `PlaceLocal`.
 
 use isles::prelude::*;
 use serde::de::{DeserializeOwned, Error as _};

@@ -1,4 +1,4 @@
-//! The prelude is enough for a program that deals out work.
+//! The prelude suffices for a program that distributes work.
 
 use isles::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Random numbers by item and by place: the same on every machine, and by item with any number of places.
+//! Random numbers by item and by place: the same on every machine; those by item with any number of places.
 
 use isles::prelude::*;
 use isles::{Random, Result, random_here};

@@ -1,4 +1,4 @@
-//! Channels without a buffer: a send ends well when its value is received, and no selection meets itself.
+//! Channels without a buffer: a send succeeds when its value is received, and no `select!` matches itself.
 
 use isles::SendErrorKind;
 use isles::prelude::*;

@@ -1,7 +1,7 @@
 //! Members of a team that name different roots: the run ends with an error that names both, on every machine.
 //!
-//! A root does not wait in a broadcast, nor the others in a reduction, so a member may have left before a message with
-//! another root comes. What no call can end with any more ends the run.
+//! A root does not wait in a broadcast, nor do the others in a reduction, so a member may have left before a message
+//! with another root arrives. An error that no call can return ends the run.
 
 use isles::prelude::*;
 use isles::{Launch, ModelledChip, Plan, Result, simulate};

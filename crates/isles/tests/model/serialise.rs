@@ -1,5 +1,5 @@
-//! Panics in the `Serialize` and `Deserialize` of values that travel: each is an error of whoever waits, and nothing
-//! stays counted, lent or reserved.
+//! Panics in the `Serialize` and `Deserialize` of values that travel: each is an error of the waiting caller, and
+//! nothing stays counted, lent or reserved.
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Result};

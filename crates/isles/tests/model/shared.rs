@@ -1,4 +1,4 @@
-//! Shared objects: random readers and writers against a register model, order and misuse that is named, poison, growth.
+//! Shared objects: random readers and writers against a register model, order, errors of misuse, poison, growth.
 
 #[path = "../shared/round.rs"]
 mod round;

@@ -1,5 +1,4 @@
-//! Memory that cores share and nothing keeps coherent, as programs use it: what is forgotten shows, with place and
-//! address.
+//! Non-coherent shared memory in programs: a missing cache operation is reported with place and address.
 
 use isles::prelude::*;
 use isles::shared_memory::{MemoryKind, SharedMemory};

@@ -1,4 +1,4 @@
-//! The spans in the trace of a program on a modelled chip: its calls, their bodies and its finishes, when they were.
+//! The spans in the trace of a program on a modelled chip: its calls, their bodies and its finishes, with their times.
 
 use crate::protobuf::{Packet, Span, packets, spans};
 use isles::prelude::*;

@@ -1,6 +1,6 @@
-//! Output of tests: runs that stand still say what they wait for and end; other processes of a test are silent.
+//! Output of tests: stalled runs report their waits and end; other processes of a test are silent.
 //!
-//! The tests that stand still or print are run by others, in a process of their own, with little patience.
+//! Other tests run the tests that stall or print, in separate processes with a short stall limit.
 
 use crate::page_block::assert_shown;
 use isles::Result;

@@ -1,4 +1,4 @@
-//! Programs of steps on a modelled chip: what one step computes keeps no message of the step before back.
+//! Programs of steps on a modelled chip: the computation of a step does not delay messages of the previous one.
 //!
 //! A step walks through memory at each of 48 places, of which twelve share a controller, and then all meet. Messages of
 //! few words fill the ring of a place that still computes, so they wait for room; on a host their senders would wait.

@@ -1,4 +1,4 @@
-//! Collectives of teams, each against a plain computation: every member knows what the others pass.
+//! Collectives of teams, each against a local computation: every member knows the values of the others.
 //!
 //! Each test runs on threads, processes and the seeded loopback; those of `every_size` on 1, 2, 3, 5 and 8
 //! places, on the team of all places and on one in another order.

@@ -1,7 +1,7 @@
-//! Time that passes: sleeps, time-outs and deadlines, on idle places and on busy ones.
+//! Sleeps, time-outs and deadlines, on idle and on busy places.
 //!
-//! No test looks at how long something took on a clock of the host; all that is asked there is that a sleep is not
-//! shorter than it says. On the loopback time is invented, so it is exact.
+//! On the host's clock, tests only check that a sleep is not too short. On the loopback time is simulated, so it is
+//! exact.
 
 use isles::prelude::*;
 use isles::{ErrorKind, Plan, Result, simulate, timeout};

@@ -1,6 +1,6 @@
 //! The cost of a call on the wire: the calls and bytes of each call site, as `ISLES_REPORT=captures` counts them.
 //!
-//! The sizes of the captures are written out by hand: what a body does not use must not be in them.
+//! The sizes of the captures are computed by hand: values that a body does not use must not be in them.
 
 use isles::prelude::*;
 use isles::{Plan, RunReport};

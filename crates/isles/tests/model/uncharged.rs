@@ -1,6 +1,6 @@
-//! Code that a program does not say the cost of, on a modelled chip: a run of which that is much says so at its end.
+//! Code without a declared cost on a modelled chip: a run with much of it prints a warning at its end.
 //!
-//! The programs are run by others, in a process of their own, whose standard error is read.
+//! Other tests run the programs in separate processes, and read their standard error.
 
 use isles::Launch;
 use isles::prelude::*;

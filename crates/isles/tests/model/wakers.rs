@@ -1,8 +1,8 @@
-//! Tasks that threads of the program's own wake: every wake counts, while a place works, sleeps and ends.
+//! Tasks woken by threads of the program: no wake is lost while a place works, sleeps or ends.
 //!
-//! A property that `isles-runtime` checks in a model of a few steps is tried here at length. A task hands its waker
-//! to one of a few threads and returns only when that thread is about to wake it, so that wake and end of the poll
-//! meet. A wake that is lost is a run that stands still, which the stall limit of a test ends.
+//! A stress test of a property that `isles-runtime` checks in a model of a few steps. A task passes its waker to one of
+//! a few threads, and returns only when that thread is about to wake it, so that the wake races with the end of the
+//! poll. A lost wake stalls the run, which the stall limit of a test ends.
 
 use isles::prelude::*;
 use isles::{Launch, Machine, Result, spawn_detached, yield_now};

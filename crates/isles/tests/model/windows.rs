@@ -1,4 +1,4 @@
-//! Windows: random programs against a sequential model, epochs, misuse that is named, memory that is none.
+//! Windows: random programs against a sequential model, epochs, errors of misuse, elements without bytes.
 
 #[path = "../windows/round.rs"]
 pub(crate) mod round;

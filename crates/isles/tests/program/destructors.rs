@@ -1,4 +1,4 @@
-//! Programs whose destructors panic: each panic is an error or a line, and every place goes on.
+//! Programs whose destructors panic: each panic becomes an error or a printed line, and every place continues.
 
 use super::after_all;
 use isles::prelude::*;

@@ -1,7 +1,7 @@
-//! The end of a program: its last words, and its exit code; quietly, if nobody reads its output any more.
+//! The end of a program: its last output and its exit code, also if its output is no longer read.
 //!
-//! A test without the harness, which would write to the closed pipe itself, and whose exit code would hide the
-//! program's: called by itself it runs the cases, called with the name of a case it is the program of that case.
+//! A test without the harness, which would write to the closed pipe itself and hide the program's exit code. Without
+//! arguments it runs the cases; with the name of a case it is the program of that case.
 
 mod destructors;
 

@@ -1,4 +1,4 @@
-//! Output by the macros of Isles goes where it would go, and is in the run directory if there is one.
+//! Output by the macros of Isles reaches its stream, and the run directory if there is one.
 
 use crate::{MACHINES, command};
 use isles::prelude::*;

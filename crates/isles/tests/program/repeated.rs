@@ -1,6 +1,6 @@
-//! Programs that start many runs, one after the other: what a run had goes with it.
+//! Programs that start many runs, one after the other: each run releases its resources.
 //!
-//! `ISLES_TEST_RUNS` says how many there are on each machine.
+//! `ISLES_TEST_RUNS` is the number of runs on each machine.
 
 use super::after_all;
 use isles::Launch;

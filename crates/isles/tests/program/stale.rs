@@ -1,5 +1,4 @@
-//! A program that keeps handles of a run, and uses them in the next one: each is refused by name, and nothing of that
-//! run knows of it.
+//! A program that uses handles of an earlier run: each is refused by name, and the new run is unaffected.
 
 use super::{command, end_of};
 use isles::prelude::*;

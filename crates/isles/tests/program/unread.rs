@@ -1,4 +1,4 @@
-//! Messages of Isles when nobody reads standard error any more: the run ends as it would with a reader.
+//! Messages of Isles to a standard error that is no longer read: the run ends as it would with a reader.
 
 use crate::{MACHINES, command, end_of};
 use isles::prelude::*;

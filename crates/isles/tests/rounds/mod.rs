@@ -1,4 +1,4 @@
-//! Rounds of random programs: what the programs `exchange`, `guards` and `windows` have in common.
+//! Rounds of random programs: the common part of the programs `exchange`, `guards` and `windows`.
 
 use isles::Result;
 

@@ -1,8 +1,8 @@
 //! One random program over shared objects, whose guards are checked against a sequential register model.
 //!
-//! Stated consistency: guards that exclude each other are never there at the same time, and a guard sees all that was
-//! written under write guards before it. The model is a counter of writes in each value: a guard finds no older count
-//! than one before it, no count is made twice, and at the end none is missing.
+//! Documented consistency: guards that exclude each other never exist at the same time, and a guard sees all earlier
+//! writes under write guards. The model is a counter of writes in each value: no guard finds an older count than an
+//! earlier guard, no count occurs twice, and at the end none is missing.
 
 use isles::prelude::*;
 use isles::{Controller, Mapping, Random, Result, SharedOptions, acquire_all};

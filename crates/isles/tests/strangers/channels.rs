@@ -1,10 +1,10 @@
-//! Three places with channels, one of which says anything at all about some of these besides.
+//! Three places with channels; one of them is hostile and sends arbitrary messages about some of them.
 //!
-//! For a while the hostile place runs the same program as the others, so it has handles, slots and values. From then
-//! on it says every message that there is, with any numbers and values, whole or with a byte changed. It names the
-//! channels that it has handles of, and such as do not exist. Into its own ring of values it writes anything, also when
-//! it counts as dead already. Invariant: what goes over the other channels arrives whole and in order, and each task
-//! ends once the hostile place counts as dead.
+//! The hostile place first runs the same program as the others, so it has handles, slots and values. Then it sends
+//! every kind of message, with arbitrary numbers and values, intact or with a changed byte. The messages name channels
+//! of its handles, and channels that do not exist. It writes anything into its own ring of values, even after it counts
+//! as dead. Invariant: the values of the other channels arrive intact and in order, and each task ends once the hostile
+//! place counts as dead.
 
 use isles::prelude::*;
 use isles::{Error, Plan, Result};

@@ -1,8 +1,8 @@
-//! A place takes whatever its peers say: the decoders of all messages, replayed without a fuzzer.
+//! A place survives any messages of its peers: tests of all decoders, without a fuzzer.
 //!
-//! The fuzz target `messages` looks for such inputs; here invented ones, the same at each run, go the same way. A file
-//! of its own, whose tests do not panic, because it watches the panics of the whole process: the place would turn one
-//! in a decoder into an error of its sender.
+//! The fuzz target `messages` searches for such inputs; this test generates them, the same ones in each run. It is a
+//! separate program because it observes the panics of the whole process: the place would turn a panic of a decoder into
+//! an error of the sender.
 
 mod channels;
 mod conversation;

@@ -1,8 +1,8 @@
-//! One random program over a window, with a sequential model beside it; what `windows` runs many of.
+//! A random program over a window, compared with a sequential model; `windows` runs many of them.
 //!
-//! In each phase every block of elements belongs to one place, which alone puts, gets and exchanges there, or to all,
-//! which add. So the sequential model, one place after the other, gives the result of every order. Its own random
-//! numbers say what a place does; every place computes the model by itself.
+//! In each phase, every block of elements belongs either to one place, which alone puts, gets and exchanges there, or
+//! to all places, which add. So a sequential model, one place after the other, has the same result as any order. The
+//! seed determines the operations of each place, and every place computes the model itself.
 
 use isles::prelude::*;
 use isles::{Combine, Random, Result, Strided, WindowNumber, WindowOptions};

@@ -1,7 +1,7 @@
-//! Aggregators in invented worlds: nested finishes, buckets of a few items, tasks that wait for room, lost places.
+//! Aggregators in simulated worlds: nested finishes, buckets of a few items, tasks that wait for room, lost places.
 //!
-//! Each seed gives a program and its order; each is run twice and must give the same digest. `ISLES_TEST_SEEDS` says
-//! how many seeds; `ISLES_SEED` names one.
+//! Each seed determines a program and its order, and runs twice with the same digest. `ISLES_TEST_SEEDS` sets the
+//! number of seeds; `ISLES_SEED` selects one.
 
 use crate::seeds::seeds;
 use isles::prelude::*;
@@ -16,7 +16,7 @@ const SEEDS: u64 = 200;
 /// An item: its number, and the finish that counts it.
 type Item = (u64, u64);
 
-/// An item that a push has taken: its number, the place of the push, and the one for which it is.
+/// A pushed item: its number, the place of the push, and the target.
 #[derive(Clone, Copy)]
 struct Pushed {
     number: u64,
@@ -25,11 +25,11 @@ struct Pushed {
 }
 
 thread_local! {
-    /// Number of times each item was applied. All invented places share this thread.
+    /// Number of times each item was applied. All simulated places share this thread.
     static APPLIED: RefCell<HashMap<u64, u32>> = RefCell::default();
-    /// Items pushed by finish, as far as the push said that it took them.
+    /// Items by finish whose push succeeded.
     static PUSHED: RefCell<HashMap<u64, Vec<Pushed>>> = RefCell::default();
-    /// The finishes that are over, and the items that were applied after theirs.
+    /// Completed finishes, and the items applied after the end of their finish.
     static OVER: RefCell<HashSet<u64>> = RefCell::default();
     static LATE: RefCell<Vec<u64>> = RefCell::default();
 }
@@ -48,7 +48,7 @@ fn apply((): &mut (), (number, finish): Item) {
     }
 }
 
-/// A task that pushes items, starts others elsewhere, and opens finishes of its own; all follows from its seed.
+/// A task that pushes items, starts tasks elsewhere, and opens nested finishes, as its seed determines.
 fn grow(
     seed: u64,
     depth: u32,
@@ -80,7 +80,7 @@ fn grow(
     })
 }
 
-/// A finish is over: each of its items is applied once, or it has said that a place is gone.
+/// Checks a completed finish: each of its items was applied once, or its error is a death.
 fn conclude(scope: u64, result: &Result<()>) -> Result<()> {
     OVER.with_borrow_mut(|over| over.insert(scope));
     let pushed = PUSHED.with_borrow(|pushed| pushed.get(&scope).cloned().unwrap_or_default());
@@ -94,7 +94,8 @@ fn conclude(scope: u64, result: &Result<()>) -> Result<()> {
     Ok(())
 }
 
-/// Items of the outermost finish whose way leads past the place `lost`, and that were not applied.
+/// Returns the number of items of the outermost finish that were not applied, although their route avoids the place
+/// `lost`.
 fn lost_beside(seed: u64, lost: usize) -> usize {
     // Along the first dimension first: then an item is where that coordinate is the target's and the others are not.
     let width = match seed % 3 {
@@ -203,7 +204,7 @@ async fn push_beside_a_dead_place() -> Result<()> {
     Ok(())
 }
 
-/// Items that went part of their way together with some for a dead place are applied all the same.
+/// Items that share a part of their route with items for a dead place are still applied.
 #[test]
 fn items_in_a_bucket_with_some_for_a_dead_place_are_applied() {
     for seed in seeds(20) {

@@ -1,7 +1,7 @@
-//! Distributed arrays in invented worlds: random steps against arithmetic, in orders that seeds fix, with lost places.
+//! Distributed arrays in simulated worlds: random steps against arithmetic, in seeded orders, with lost places.
 //!
-//! Each seed gives the arrays, the steps and their order; each is run twice and must give the same digest.
-//! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
+//! Each seed determines the arrays, the steps and their order, and runs twice with the same digest. `ISLES_TEST_SEEDS`
+//! sets the number of seeds; `ISLES_SEED` selects one.
 
 use crate::seeds::seeds;
 use isles::array::{DistArray, Distribution, Halo};
@@ -31,7 +31,7 @@ fn value([row, column]: [usize; 2], steps: u64) -> u64 {
     (row * 1_000 + column) as u64 + steps
 }
 
-/// The steps of a member: halos go round, and the array moves there and back.
+/// Runs the steps of a member: halo exchanges, and moves of the array there and back.
 async fn steps(seed: u64, haloed: &Grid, dealt: &Grid, turned: &Grid) -> Result<u64> {
     let mut random = Random::stream(seed, 3);
     haloed.lock().for_each(|index, element| *element = value(index, 0));
@@ -59,7 +59,7 @@ async fn steps(seed: u64, haloed: &Grid, dealt: &Grid, turned: &Grid) -> Result<
     Ok(count)
 }
 
-/// All members add to elements of all, while the array is open; then each finds the sum in its slice.
+/// All members add to elements of all members while the array is open; then each checks the sums in its slice.
 async fn open_steps(seed: u64, opened: &Grid) -> Result<()> {
     let (mut random, size) = (Random::stream(seed, 4), opened.team().size() as u64);
     let [rows, columns] = opened.extents();

@@ -1,8 +1,8 @@
-//! Random programs of channels over invented places, in orders that seeds fix, with loss of places and sends that wait.
+//! Random programs of channels over simulated places, in seeded orders, with loss of places and sends that wait.
 //!
-//! Each seed gives channels of several homes and capacities, tasks that send and tasks that receive, by all operations
-//! there are, at all places; it is run twice and must give the same digest. `ISLES_TEST_SEEDS` says how many seeds;
-//! `ISLES_SEED` names one.
+//! Each seed determines channels with several homes and capacities, and tasks at all places that send and receive by
+//! all operations; it runs twice with the same digest. `ISLES_TEST_SEEDS` sets the number of seeds; `ISLES_SEED`
+//! selects one.
 
 use crate::seeds::seeds;
 use isles::counters::CounterId;
@@ -16,10 +16,10 @@ use std::time::Duration;
 const SEEDS: u64 = 200;
 
 thread_local! {
-    /// Values whose send ended well, and those that were received. All invented places share this thread.
+    /// Values whose send succeeded, and received values. All simulated places share this thread.
     static SENT: RefCell<HashSet<u64>> = RefCell::default();
     static RECEIVED: RefCell<Vec<u64>> = RefCell::default();
-    /// The place that the world takes away, if any.
+    /// The place that the world kills, if any.
     static LOST: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
@@ -55,7 +55,7 @@ async fn produce(seed: u64, first: u64, count: u64, channels: Vec<Sender<u64>>) 
     Ok(())
 }
 
-/// Lets through what is not the death of the place that the world takes away.
+/// Ignores the death of the place that the world kills; returns other errors.
 fn note_death(error: isles::Error) -> Result<()> {
     match error.kind() {
         ErrorKind::DeadPlace(place) if Some(place.index()) == LOST.get() => Ok(()),
@@ -64,7 +64,7 @@ fn note_death(error: isles::Error) -> Result<()> {
     }
 }
 
-/// One task that receives from one channel, and between two values looks at another, until the first is over.
+/// Receives from one channel, and polls another one between two values, until the first is closed.
 async fn consume(seed: u64, one: Receiver<u64>, other: Receiver<u64>) -> Result<()> {
     let mut random = Random::stream(seed, 1 << 40);
     loop {
@@ -91,7 +91,7 @@ async fn consume(seed: u64, one: Receiver<u64>, other: Receiver<u64>) -> Result<
 
 /// The program of a seed.
 async fn program(seed: u64) -> Result<()> {
-    // The death of the place that the world takes away is an error of the finish, whatever the tasks make of it.
+    // The death of the killed place is an error of the finish, however the tasks handle it.
     match finish(channels_and_tasks(seed)).await {
         Err(error) if LOST.get().is_some() && error.to_string().contains("DeadPlace") => Ok(()),
         result => result,
@@ -114,8 +114,8 @@ async fn channels_and_tasks(seed: u64) -> Result<()> {
     // At least one receiver for each channel.
     for number in 0..ends.len() as u64 + random.below(3) {
         let one = ends[number as usize % ends.len()].1.clone();
-        // A task that looks at a channel now and then keeps it open: without its own receiver, which may be at a
-        // place that dies, senders would wait for ever.
+        // An occasional receiver keeps a channel open without emptying it: if the channel's other receiver dies,
+        // senders would wait forever. So worlds with a death have none.
         let other = if LOST.get().is_some() { number } else { random.below(ends.len() as u64) };
         let other = ends[other as usize % ends.len()].1.clone();
         spawn_at!(place(&mut random), consume(seed ^ number, one, other).await?);
@@ -131,7 +131,7 @@ fn run(seed: u64, plan: Plan) -> (Result<()>, u64) {
     (result, digest)
 }
 
-/// No value came twice, and none that was not sent; those that were sent and did not come.
+/// Checks that no value arrived twice or without a send; returns the number of sent values that did not arrive.
 fn missing(seed: u64) -> usize {
     let received = RECEIVED.take();
     let once: HashSet<u64> = received.iter().copied().collect();
@@ -174,8 +174,8 @@ fn with_a_dead_place_nothing_hangs_and_no_value_comes_twice() {
     assert!(lost < values, "all {values} values are lost");
 }
 
-/// A value of a stream: the number of its task, and which of its values it is. The first goes in words, the second in
-/// what the wire makes of it, and the third owns memory, so that it goes in messages only.
+/// A value of a stream: the number of its task, and its number in the stream. The first type is sent as words, the
+/// second in its encoding; the third owns memory, so it is sent in messages only.
 trait Streamed: isles::CanSend {
     fn of(task: u32, index: u32) -> Self;
     fn parts(&self) -> (u32, u32);
@@ -209,7 +209,7 @@ impl Streamed for Vec<u32> {
     }
 }
 
-/// Sends many values, now and then by an operation that gives up, until all are sent.
+/// Sends many values, some by operations that are cancelled, until all are sent.
 async fn stream_out<T: Streamed>(seed: u64, task: u32, count: u32, way: Sender<T>) -> Result<()> {
     let mut random = Random::stream(seed, u64::from(task));
     for index in 0..count {
@@ -237,7 +237,7 @@ async fn stream_out<T: Streamed>(seed: u64, task: u32, count: u32, way: Sender<T
     Ok(())
 }
 
-/// Receives until the channel is over; the values of each task come in their order, and none is left out.
+/// Receives until the channel is closed; checks that the values of each task are complete and in order.
 async fn stream_in<T: Streamed>(seed: u64, way: Receiver<T>) -> Result<()> {
     let mut random = Random::stream(seed, 1 << 40);
     let mut next = [0; 4];
@@ -315,7 +315,7 @@ fn the_values_of_a_stream_come_in_order_also_from_a_place_that_dies() {
     assert!(values > 0);
 }
 
-/// Messages of all places, when one streams `count` values to another one.
+/// Returns the number of messages of all places when one streams `count` values to another one.
 fn messages_of<T: Streamed>(count: u32, plan: Plan) -> u64 {
     let (result, report, _) = isles::simulate(2, plan, move || async move {
         let (sender, receiver) = channel::<T>(256);

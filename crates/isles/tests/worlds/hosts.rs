@@ -1,7 +1,7 @@
-//! Places on several invented hosts: counters and teams give what they give on one host, bit by bit, in orders that
-//! seeds fix.
+//! Places on several simulated hosts: counters and teams have bitwise the same results as on one host, in seeded
+//! orders.
 //!
-//! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
+//! `ISLES_TEST_SEEDS` sets the number of seeds; `ISLES_SEED` selects one.
 
 use crate::seeds::seeds;
 use isles::prelude::*;
@@ -19,7 +19,7 @@ const PLACES: u32 = 13;
 const SLICES: [usize; 3] = [1, 700, 20_000];
 
 thread_local! {
-    /// Final results of each member of each team, as bits. All invented places share this thread.
+    /// Final results of each member of each team, as bits. All simulated places share this thread.
     static RESULTS: RefCell<BTreeMap<(String, usize), Vec<u64>>> = RefCell::default();
     /// Numbers that a counter gave out.
     static TAKEN: RefCell<Vec<u64>> = RefCell::default();
@@ -30,12 +30,12 @@ fn plan(seed: u64, places_per_host: u32) -> Plan {
     Plan { places_per_host, words: if seed.is_multiple_of(3) { 0 } else { 16 }, ..Plan::adversarial(seed) }
 }
 
-/// A number whose sums depend on the order in which they are made.
+/// Returns a number whose sums depend on their order.
 fn odd(rank: usize, index: usize) -> f64 {
     0.1 / (rank as f64 + 1.0) + 1e9 / (index as f64 + 3.0)
 }
 
-/// All collectives whose way depends on hosts, with the first, a middle and the last member as the root.
+/// Runs all collectives whose algorithm depends on hosts, with the first, a middle and the last member as the root.
 async fn collect(name: &str, team: &Team) -> Result<()> {
     let mut bits = Vec::new();
     for root in [0, team.size() / 2, team.size() - 1] {
@@ -56,7 +56,7 @@ async fn collect(name: &str, team: &Team) -> Result<()> {
     Ok(())
 }
 
-/// The team of all places, the same backwards, and its odd and even members.
+/// Runs the collectives of the team of all places, of the reversed team, and of its odd and even members.
 async fn teams() -> Result<()> {
     let backwards = Team::from_places(&places().rev().collect::<Vec<Place>>())?;
     let world = Team::world();
@@ -89,7 +89,7 @@ fn teams_have_the_bits_of_one_host() {
     }
 }
 
-/// Each place takes numbers one by one and several at a time, until there are no more.
+/// Each place takes numbers, one or several at a time, until none is left.
 async fn count() -> Result<()> {
     const NUMBERS: u64 = 300;
     let homes: Vec<Place> = places().collect();

@@ -1,8 +1,8 @@
-//! Random programs over hubs on invented places, under maps, orders and losses that seeds fix.
+//! Random programs over hubs on simulated places, with seeded maps, orders and losses.
 //!
-//! A program is a line of tasks with a FIFO or a port between each two, a lock that all of them take, and requests that
-//! fail or time out. Its tasks have the same values under each map; each world is run twice and must give the same
-//! digest. `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
+//! A program is a line of tasks with a FIFO or a port between neighbours, a lock that all of them take, and requests
+//! that fail or time out. Its tasks return the same values under each map; each world runs twice with the same digest.
+//! `ISLES_TEST_SEEDS` sets the number of seeds; `ISLES_SEED` selects one.
 
 use crate::seeds::seeds;
 use isles::hub::{
@@ -60,7 +60,7 @@ fn map_of(seed: u64, places: u64) -> HubMap {
     HubMap::of(ends.into_iter().chain(line))
 }
 
-/// Checks that a request was refused as it has to be; the death of its hub's place is an error of the task.
+/// Checks that a request was refused as expected; the death of its hub's place is an error of the task.
 fn refused(result: std::result::Result<Vec<u8>, Status>, allowed: &[Status]) -> Result<()> {
     match result {
         Err(status) if allowed.contains(&status) => Ok(()),

@@ -1,4 +1,4 @@
-//! Seeded worlds: invented orders, delays and deaths on the loopback, each of which a seed repeats.
+//! Seeded worlds: simulated orders, delays and deaths on the loopback, reproducible by their seeds.
 
 mod aggregation;
 mod arrays;

@@ -1,8 +1,8 @@
-//! Random messages between the members of a team over invented places, in orders that seeds fix, with loss of places.
+//! Random messages between the members of a team over simulated places, in seeded orders, with loss of places.
 //!
-//! Each seed gives every pair of members a plan of messages: lengths on both sides of what goes at once, several tags,
-//! receives by name, from any, and such as are given up. Each is run twice and must give the same digest.
-//! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
+//! Each seed determines the messages of every pair of members: lengths below and above the eager limit, several tags,
+//! receives by rank and from any member, and cancelled receives. Each runs twice with the same digest.
+//! `ISLES_TEST_SEEDS` sets the number of seeds; `ISLES_SEED` selects one.
 
 use crate::seeds::seeds;
 use isles::prelude::*;
@@ -17,14 +17,14 @@ const SEEDS: u64 = 60;
 const TAGS: u64 = 2;
 
 thread_local! {
-    /// The number of the last message of each sender, receiver and tag that was received, and how many were.
+    /// Last received message number by sender, receiver and tag; and the number of received messages.
     static LAST: RefCell<BTreeMap<(usize, usize, u64), u64>> = RefCell::default();
     static RECEIVED: Cell<u64> = const { Cell::new(0) };
-    /// The place that the world takes away, if any.
+    /// The place that the world kills, if any.
     static LOST: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// A message: who sent it, its number, and something that makes it short or long.
+/// A message: its sender, its number, and elements that make it short or long.
 type Text = (usize, u64, Vec<u64>);
 
 /// Returns the number of elements of each message from one member to another with one tag.
@@ -46,8 +46,8 @@ async fn send_all(seed: u64, team: &Team, to: usize, tag: u64) -> Result<()> {
     Ok(())
 }
 
-/// Returns `true` if `result` is a success, `false` if the place that the world takes away has died; other errors are
-/// returned.
+/// Returns `true` if `result` is a success, and `false` if its error is the death of the killed place; returns other
+/// errors.
 fn survives<T>(result: Result<T>) -> Result<bool> {
     match result {
         Ok(_) => Ok(true),
@@ -58,7 +58,7 @@ fn survives<T>(result: Result<T>) -> Result<bool> {
     }
 }
 
-/// Notes a message: those of one sender with one tag come in order, each once, and whole.
+/// Records a message; checks that messages of one sender with one tag arrive complete, once and in order.
 fn note(to: usize, tag: u64, (from, number, elements): &Text) {
     assert!(elements.iter().all(|element| *element == u64::MAX - number), "two messages in one");
     let next = LAST.with_borrow_mut(|last| {
@@ -76,7 +76,7 @@ async fn receive_all(seed: u64, team: &Team, tag: u64) -> Result<()> {
     let tagged = team.tagged(tag as u32);
     let mut left: Vec<(usize, usize)> =
         (0..team.size()).map(|from| (from, plan(seed, from, to, tag).len())).collect();
-    // From any first, as long as each sender has something left; then by name.
+    // From any member while each sender has messages left, then by rank.
     let any = if LOST.get().is_some() { 0 } else { random.below(8) };
     for _ in 0..any {
         left.retain(|(_, count)| *count > 0);
@@ -128,7 +128,7 @@ async fn program(seed: u64) -> Result<()> {
         }
     })
     .await;
-    // The death of the place that the world takes away is an error of the finish, whatever the tasks make of it.
+    // The death of the killed place is an error of the finish, however the tasks handle it.
     match all {
         Err(error) if LOST.get().is_some() && error.to_string().contains("DeadPlace") => Ok(()),
         result => result,
@@ -147,23 +147,23 @@ fn places_of(seed: u64) -> u32 {
     1 + (seed % 5) as u32
 }
 
-/// Seeds of worlds in which slices are given up, in the ordinary tests.
+/// Seeds of worlds with cancelled sends of slices, in the ordinary tests.
 const SLICE_SEEDS: u64 = 200;
 
-/// Slices that a member sends to the next one, of which all but the last may be given up.
+/// Slices that a member sends to the next one; all sends but the last may be cancelled.
 const SLICES: u64 = 12;
 
-/// A length beyond that of what goes at once.
+/// A length above the eager limit.
 const SLICE_WORDS: usize = 1_024;
 
-/// Gives up most of what it sends, and changes the memory then.
+/// Sends slices, cancels most sends, and then changes the memory.
 async fn give_up_slices(seed: u64, team: &Team) -> Result<()> {
     let (to, mut slice) = ((team.rank() + 1) % team.size(), vec![0; SLICE_WORDS]);
     let mut random = Random::stream(seed, 1 << 41 | team.rank() as u64);
     for number in 0..SLICES {
         slice.fill(number);
         let limit = Duration::from_nanos(random.below(2_000));
-        // The error of a send that was given up is the time.
+        // The error of a cancelled send is the time-out.
         let _ = timeout(limit, team.send_slice(to, &slice)).await;
         slice.fill(u64::MAX);
     }
@@ -171,7 +171,7 @@ async fn give_up_slices(seed: u64, team: &Team) -> Result<()> {
     team.send_slice(to, &slice).await
 }
 
-/// Receives what comes, and gives some receives up; ends with the slice that was not given up.
+/// Receives slices, and cancels some receives; ends with the slice whose send was not cancelled.
 async fn receive_slices(seed: u64, team: &Team) -> Result<()> {
     let (from, mut slice, mut last) =
         ((team.rank() + team.size() - 1) % team.size(), vec![0; SLICE_WORDS], None);

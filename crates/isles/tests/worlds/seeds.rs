@@ -1,8 +1,8 @@
-//! The seeds that a test of invented worlds runs.
+//! The seeds of a test of simulated worlds.
 
 use std::ops::Range;
 
-/// The seed that `ISLES_SEED` names; else as many from 0 as `ISLES_TEST_SEEDS` says, or `usual`.
+/// Returns the seed `ISLES_SEED` if set; otherwise the seeds from 0, `ISLES_TEST_SEEDS` or `usual` in number.
 pub fn seeds(usual: u64) -> Range<u64> {
     let read = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     match read("ISLES_SEED") {

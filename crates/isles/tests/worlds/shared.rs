@@ -1,6 +1,6 @@
-//! Random readers and writers of shared objects in invented worlds, in orders that seeds fix, with loss of places.
+//! Random readers and writers of shared objects in simulated worlds, in seeded orders, with loss of places.
 //!
-//! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one. What the programs do is in `tests/shared`.
+//! `ISLES_TEST_SEEDS` sets the number of seeds; `ISLES_SEED` selects one. `tests/shared` has the programs.
 
 use crate::seeds::seeds;
 use isles::{Plan, PlannedDeath, Random, Result};
@@ -11,7 +11,7 @@ mod round;
 /// Seeds in the ordinary tests.
 const SEEDS: u64 = 120;
 
-/// Seeds that have found mistakes.
+/// Seeds that found bugs.
 const FOUND: [u64; 1] = [738];
 
 fn places_of(seed: u64) -> u32 {
@@ -34,7 +34,7 @@ fn guards_see_what_the_sequential_register_holds_whatever_comes_first() {
     }
 }
 
-/// Every wait ends, and no error but the death and the poison that it leaves is seen.
+/// Every wait ends, and the only errors are the death and the resulting poison.
 #[test]
 fn with_a_dead_place_nothing_hangs_and_its_writes_are_poisoned() {
     let (mut lost, mut poisoned) = (0, 0);

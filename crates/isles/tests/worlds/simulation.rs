@@ -1,7 +1,7 @@
-//! Whole-system simulation: random trees of tasks over invented places, in orders that seeds fix, with loss of places.
+//! Whole-system simulation: random trees of tasks over simulated places, in seeded orders, with loss of places.
 //!
-//! Each seed gives a program, a world and its order; each is run twice and must give the same digest.
-//! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
+//! Each seed determines a program, a world and its order, and runs twice with the same digest. `ISLES_TEST_SEEDS` sets
+//! the number of seeds; `ISLES_SEED` selects one.
 
 use crate::seeds::seeds;
 use isles::prelude::*;
@@ -14,18 +14,18 @@ use std::pin::Pin;
 const SEEDS: u64 = 200;
 
 thread_local! {
-    /// Nodes that have ended, by the finish that counts them. All invented places share this thread.
+    /// Completed nodes by the finish that counts them. All simulated places share this thread.
     static ENDED: RefCell<HashMap<u64, u64>> = RefCell::default();
-    /// Tasks that live, by finish and place.
+    /// Live tasks by finish and place.
     static TASKS: RefCell<HashMap<(u64, usize), i64>> = RefCell::default();
-    /// The finishes that are over, and those of them that a task outlived, or came to, at a place that lives.
+    /// Completed finishes, and those of them with a task that still lived, or arrived later, at a live place.
     static CONCLUDED: RefCell<HashSet<u64>> = RefCell::default();
     static OUTLIVED: RefCell<BTreeSet<u64>> = RefCell::default();
-    /// The place that the world takes away, if any.
+    /// The place that the world kills, if any.
     static LOST: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// A task that a finish counts, as long as it lives.
+/// Counts a task of a finish until it is dropped.
 struct Living(u64, usize);
 
 impl Living {
@@ -45,7 +45,7 @@ impl Drop for Living {
     }
 }
 
-/// Notes that `finish` is over.
+/// Records that `finish` is complete.
 fn conclude(finish: u64) {
     CONCLUDED.with_borrow_mut(|over| over.insert(finish));
     let lives = |((of, place), count): (&(u64, usize), &i64)| {
@@ -70,8 +70,8 @@ struct Node {
     depth: u32,
     /// The finish that counts the node.
     finish: u64,
-    /// Below the body of a call that is made from the place that the world takes away: when its caller is dead, no
-    /// finish waits for what the body has not started yet.
+    /// `true` below the body of a call from the killed place: after the caller's death, no finish waits for tasks that
+    /// the body has not yet started.
     orphan: bool,
 }
 
@@ -108,7 +108,7 @@ impl Node {
     }
 }
 
-/// The tree below `node`, as a task that its finish counts.
+/// Runs the tree below `node` as a task that its finish counts.
 async fn grow_counted(node: Node) -> Result<()> {
     let _living = (!node.orphan).then(|| Living::new(node.finish));
     grow(node).await
@@ -144,7 +144,7 @@ fn ended(finish: u64) -> u64 {
     ENDED.with_borrow(|ended| ended.get(&finish).copied().unwrap_or_default())
 }
 
-/// Turns of the first place in which whatever is on its way arrives.
+/// Turns of the first place in which all messages in flight arrive.
 const ARRIVAL_TURNS: u32 = 100;
 
 fn run(seed: u64, plan: Plan) -> (Result<()>, u64, u64) {
@@ -217,7 +217,7 @@ thread_local! {
     static ESCAPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Work of some turns, which tells if it outlives its finish.
+/// Works for some turns, and records whether it outlives its finish.
 async fn linger() {
     LIVING.set(LIVING.get() + 1);
     for _ in 0..40 {
@@ -227,7 +227,7 @@ async fn linger() {
     LIVING.set(LIVING.get() - 1);
 }
 
-/// A task calls the body of an `at!` that starts a task at a third place, and takes the error of that call.
+/// A task calls the body of an `at!` that starts a task at a third place, and handles the error of that call.
 async fn escape() -> Result<()> {
     let [caller, target, third] = [1, 2, 3].map(|place| Place::new(place).unwrap());
     let result = finish(async {
@@ -244,7 +244,7 @@ async fn escape() -> Result<()> {
     let result = result.await;
     ESCAPED.set(ESCAPED.get() || LIVING.get() > 0);
     OVER.set(true);
-    // Whatever is still on its way arrives meanwhile.
+    // All messages in flight arrive meanwhile.
     finish(async { spawn_at!(third, linger_on().await) }).await?;
     result
 }

@@ -1,6 +1,6 @@
-//! Random programs over windows in invented worlds, in orders that seeds fix, with loss of places.
+//! Random programs over windows in simulated worlds, in seeded orders, with loss of places.
 //!
-//! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one. What the programs do is in `tests/windows`.
+//! `ISLES_TEST_SEEDS` sets the number of seeds; `ISLES_SEED` selects one. `tests/windows` has the programs.
 
 use crate::seeds::seeds;
 use isles::{Plan, PlannedDeath, Random, Result};
@@ -31,7 +31,7 @@ fn each_part_is_as_in_the_sequential_model_whatever_comes_first() {
     }
 }
 
-/// Every wait on the dead place ends, and no error but its death is seen.
+/// Every wait for the dead place ends, and its death is the only error.
 #[test]
 fn with_a_dead_place_nothing_hangs_and_what_is_seen_is_right() {
     let mut lost = 0;

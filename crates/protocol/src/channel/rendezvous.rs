@@ -88,7 +88,7 @@ impl<V> Rendezvous<V> {
         }
     }
 
-    fn new_sender(&mut self, id: OperationId, choice: ChoiceId, (asks, waits): (bool, bool)) -> Sender<V> {
+    fn new_sender(&mut self, id: OperationId, choice: ChoiceId, asks: bool, waits: bool) -> Sender<V> {
         let turn = self.next_turn;
         self.next_turn += 1;
         Sender { turn, id, choice, asks, waits, value: None }
@@ -119,7 +119,7 @@ impl<V> Rendezvous<V> {
         if found.is_none() && !waits {
             return OfferOutcome::Full(value);
         }
-        let sender = self.new_sender(id, None, (false, waits));
+        let sender = self.new_sender(id, None, false, waits);
         match found {
             Some(found) => self.lend(found, sender, value, steps),
             None => self.sending.push_back(Sender { value: Some(value), ..sender }),
@@ -142,7 +142,7 @@ impl<V> Rendezvous<V> {
         if !waits && self.receiver_for_choice(choice).is_none() {
             return OfferOutcome::Full(());
         }
-        let sender = self.new_sender(id, choice, (true, waits));
+        let sender = self.new_sender(id, choice, true, waits);
         self.sending.push_back(sender);
         self.match_waiting(steps);
         OfferOutcome::Waits

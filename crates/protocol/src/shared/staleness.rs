@@ -1,8 +1,10 @@
 //! Staleness of the copies of an object, if places cache memory that no hardware keeps coherent.
 //!
-//! [`Staleness`] is what one place knows of its own caches. [`Invalidations`] are the flags that it sends and passes
-//! on: a flag goes to all members along a binary tree, and the answers come back. Neither sends, waits or knows memory.
-//! Invariant: a place is stale from the moment it learns of a newer value until its caches have been refreshed.
+//! [`Staleness`] is what one place knows of its own caches. [`Invalidations`] are the flags that it sends to others and
+//! passes on: a flag goes to all members along a binary tree, and the answers come back. Neither sends, waits or knows
+//! memory. Invariants: a place is stale from the moment it hears of a newer value until its caches have been refreshed;
+//! a flag is known only when all members that live have heard of it, so whoever waits for a member that dies tells
+//! those that it would have told.
 
 use crate::PlaceId;
 use crate::team::Members;
@@ -143,16 +145,16 @@ pub struct Invalidations {
 #[derive(Clone, Debug)]
 struct OwedAnswers {
     token: u32,
-    /// Places that have not answered.
-    missing: Vec<PlaceId>,
+    /// Places that have not answered, each with its part of the tree.
+    missing: Vec<(PlaceId, InvalidationRange)>,
     answer: Option<AwaitedAnswer>,
 }
 
 impl Invalidations {
     /// Begins to tell all other members that the one with rank `root`, here, has written.
     ///
-    /// The caller sends the flags, and calls [`Invalidations::answered`] for each one that cannot be sent. With none to
-    /// send, all know already.
+    /// The caller sends the flags, and calls [`Invalidations::undelivered`] for each that cannot be sent. If there are
+    /// none, the flag is known already.
     pub fn begin(&mut self, members: &Members, root: usize) -> Flags {
         self.pass_on(members, root as u32, 1..members.len() as u32, None)
     }
@@ -188,47 +190,84 @@ impl Invalidations {
         let Range { start: first, end } = range;
         let token = self.next;
         self.next = self.next.wrapping_add(1);
-        let middle = first + end.saturating_sub(first) / 2;
-        let halves = [(first, middle), (middle, end)].into_iter().filter(|(first, end)| first < end);
-        let to: Vec<(PlaceId, InvalidationRange)> = halves
-            .map(|(first, end)| {
-                let place = members.member((root + first) as usize % members.len());
-                (place, InvalidationRange { root, first, end, token })
-            })
-            .collect();
+        let to = halves(members, InvalidationRange { root, first, end, token });
         if !to.is_empty() {
-            let missing = to.iter().map(|(place, _)| *place).collect();
-            self.pending.push(OwedAnswers { token, missing, answer });
+            self.pending.push(OwedAnswers { token, missing: to.clone(), answer });
         }
         Flags { token, to }
     }
 
-    /// Records that `source`, and all members that it told, know of the flag with `token`, or that `source` is dead;
-    /// returns the flag if no other answer is missing.
+    /// Records that `source`, and all members that it told, know of the flag with `token`; returns the flag if no other
+    /// answer is missing.
     ///
     /// # Errors
     /// `source` does not owe that answer.
     pub fn answered(&mut self, source: PlaceId, token: u32) -> Result<Option<Known>, InvalidationFault> {
+        let (index, _) = self.take_missing(source, token)?;
+        Ok(self.known_if_answered(index))
+    }
+
+    /// Notes that the flag with `token` cannot be sent to `place`, which is dead, or that its answer will not come;
+    /// returns the flags for those that it would have told, and the flag if no other has to answer.
+    ///
+    /// # Errors
+    /// `place` does not owe that answer any more.
+    pub fn undelivered(
+        &mut self,
+        members: &Members,
+        place: PlaceId,
+        token: u32,
+    ) -> Result<(Flags, Option<Known>), InvalidationFault> {
+        let (index, range) = self.take_missing(place, token)?;
+        let to = halves(members, InvalidationRange { first: range.first + 1, ..range });
+        self.pending[index].missing.extend(&to);
+        Ok((Flags { token, to }, self.known_if_answered(index)))
+    }
+
+    /// Notes the death of `place`; as [`Invalidations::undelivered`] for each answer that it owes.
+    pub fn place_died(&mut self, members: &Members, place: PlaceId) -> Vec<(Flags, Option<Known>)> {
+        let tokens: Vec<u32> = self.pending.iter().map(|pending| pending.token).collect();
+        tokens.into_iter().filter_map(|token| self.undelivered(members, place, token).ok()).collect()
+    }
+
+    /// Takes `place` out of those that owe an answer to the flag with `token`; returns the index of the flag, and the
+    /// place's part of the tree.
+    fn take_missing(
+        &mut self,
+        place: PlaceId,
+        token: u32,
+    ) -> Result<(usize, InvalidationRange), InvalidationFault> {
         let index = self.pending.iter().position(|pending| pending.token == token);
         let index = index.ok_or(InvalidationFault::NotFlagged)?;
         let missing = &mut self.pending[index].missing;
-        let place = missing.iter().position(|place| *place == source);
-        missing.swap_remove(place.ok_or(InvalidationFault::NotFlagged)?);
-        let is_known = missing.is_empty();
-        Ok(is_known.then(|| {
-            let OwedAnswers { token, answer, .. } = self.pending.swap_remove(index);
-            Known { token, answer }
-        }))
+        let found = missing.iter().position(|(other, _)| *other == place);
+        let (_, range) = missing.swap_remove(found.ok_or(InvalidationFault::NotFlagged)?);
+        Ok((index, range))
     }
 
-    /// Handles the death of `place`, whose answers will not come; returns the flags with no other answer missing.
-    pub fn place_died(&mut self, place: PlaceId) -> Vec<Known> {
-        let tokens: Vec<u32> = self.pending.iter().map(|pending| pending.token).collect();
-        tokens.into_iter().filter_map(|token| self.answered(place, token).ok().flatten()).collect()
+    /// Removes the flag at `index` and returns it, if all have answered.
+    fn known_if_answered(&mut self, index: usize) -> Option<Known> {
+        self.pending[index].missing.is_empty().then(|| {
+            let OwedAnswers { token, answer, .. } = self.pending.swap_remove(index);
+            Known { token, answer }
+        })
     }
 
     /// Returns `true` if the flag with `token` has reached all its receivers.
     pub fn is_known(&self, token: u32) -> bool {
         self.pending.iter().all(|pending| pending.token != token)
     }
+}
+
+/// Returns the receivers of the flag for the members from `range.first` to before `range.end`: the first of each half,
+/// with its part of the tree.
+fn halves(members: &Members, range: InvalidationRange) -> Vec<(PlaceId, InvalidationRange)> {
+    let InvalidationRange { root, first, end, token } = range;
+    let middle = first + end.saturating_sub(first) / 2;
+    let halves = [(first, middle), (middle, end)].into_iter().filter(|(first, end)| first < end);
+    let with_place = |(first, end)| {
+        let place = members.member((root + first) as usize % members.len());
+        (place, InvalidationRange { root, first, end, token })
+    };
+    halves.map(with_place).collect()
 }

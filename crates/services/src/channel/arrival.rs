@@ -70,10 +70,10 @@ impl<T: CanSend> HomeChannel<T> {
                 self.receive_chosen(id(number), reader.take_value::<T>(), &mut steps)?
             }
             ChannelMessage::Want { operation: number, waits } => {
-                self.want(local, id(number), (None, waits), &mut steps)
+                self.want(local, id(number), None, waits, &mut steps)
             }
             ChannelMessage::WantSelect { operation: number, waits, choice } => {
-                self.want(local, id(number), (Some(choice), waits), &mut steps)
+                self.want(local, id(number), Some(choice), waits, &mut steps)
             }
             ChannelMessage::PutBack | ChannelMessage::Taken { .. } | ChannelMessage::NotTaken { .. } => {
                 self.receive_back(source, &head, reader, &mut steps)?;
@@ -232,7 +232,8 @@ impl<T: CanSend> HomeChannel<T> {
         self: &Rc<Self>,
         local: &Local,
         id: OperationId,
-        (choice, waits): (Choice, bool),
+        choice: Choice,
+        waits: bool,
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Option<ChannelMessage> {
         self.parts.control.note_remote_receiver();

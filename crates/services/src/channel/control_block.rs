@@ -492,7 +492,9 @@ impl ControlBlock {
     pub(super) fn ask(
         &self,
         local: &Local,
-        (number, what, caller): (u64, &'static str, Caller),
+        number: u64,
+        what: &'static str,
+        caller: Caller,
         head: &ChannelMessage,
     ) -> Begun {
         if local.is_dead(self.id.home) {

@@ -131,7 +131,7 @@ impl<T: CanSend> ChannelEnd for RemoteChannel<T> {
             }
             _ => {
                 let head = control.kind.ask_message(number, options.blocking, options.choice);
-                control.ask(local, (number, "room in", caller), &head)
+                control.ask(local, number, "room in", caller, &head)
             }
         }
     }
@@ -179,7 +179,7 @@ impl<T: CanSend> ChannelEnd for RemoteChannel<T> {
         let number = control.new_number();
         let head = control.kind.want_message(number, options.blocking, choice);
         control.arrivals.borrow_mut().begin(number);
-        let asked = control.ask(local, (number, "a value of", caller), &head);
+        let asked = control.ask(local, number, "a value of", caller, &head);
         if asked.is_ok() {
             // Nothing will come. Nobody else waited for the place that this one had.
             let _ = control.arrivals.borrow_mut().ended(number);

@@ -437,8 +437,11 @@ impl ObjectState {
             self.wake_all();
         }
         // Guards that did not wait for the place are not affected.
-        let known = self.invalidations.borrow_mut().place_died(place);
-        known.into_iter().for_each(|known| self.flag_known(local, known));
+        let owed = self.invalidations.borrow_mut().place_died(&self.members, place);
+        for (flags, known) in owed {
+            self.send_flags(local, flags);
+            known.into_iter().for_each(|known| self.flag_known(local, known));
+        }
     }
 
     /// Describes the waits here in a line.
@@ -455,16 +458,23 @@ impl ObjectState {
     pub(super) fn invalidate_others(&self, local: &Local) -> u32 {
         let root = self.members.rank_of(local.here()).unwrap_or_default();
         let flags = self.invalidations.borrow_mut().begin(&self.members, root);
-        self.send_flags(local, &flags);
-        flags.token
+        let token = flags.token;
+        self.send_flags(local, flags);
+        token
     }
 
-    fn send_flags(&self, local: &Local, flags: &Flags) {
-        for (place, range) in &flags.to {
-            if self.send(local, *place, ObjectMessage::Invalidate(*range), &[]).is_err() {
-                // The death of the place may have been handled meanwhile.
-                let known = self.invalidations.borrow_mut().answered(*place, flags.token);
-                known.ok().flatten().into_iter().for_each(|known| self.flag_known(local, known));
+    /// Sends flags; those for a dead place go to the places that it would have told.
+    fn send_flags(&self, local: &Local, Flags { token, to }: Flags) {
+        let mut to = VecDeque::from(to);
+        while let Some((place, range)) = to.pop_front() {
+            if self.send(local, place, ObjectMessage::Invalidate(range), &[]).is_ok() {
+                continue;
+            }
+            // The death of the place may have been handled meanwhile.
+            let owed = self.invalidations.borrow_mut().undelivered(&self.members, place, token);
+            if let Ok((more, known)) = owed {
+                to.extend(more.to);
+                known.into_iter().for_each(|known| self.flag_known(local, known));
             }
         }
     }
@@ -491,7 +501,7 @@ impl ObjectState {
         let received = self.invalidations.borrow_mut().receive(&self.members, source, range);
         let (flags, known) = received.map_err(refused)?;
         self.staleness.borrow_mut().flagged();
-        self.send_flags(local, &flags);
+        self.send_flags(local, flags);
         known.into_iter().for_each(|known| self.flag_known(local, known));
         Ok(())
     }

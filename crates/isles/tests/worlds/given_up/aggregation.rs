@@ -1,4 +1,4 @@
-//! Aggregators whose pushes and gathers are given up, and whose functions panic now and then.
+//! Aggregators whose pushes and gathers are cancelled, and whose functions panic occasionally.
 
 use super::{attempt, interrupt, run_worlds};
 use isles::prelude::*;
@@ -21,7 +21,7 @@ fn apply((): &mut (), item: u64) {
     assert!(APPLIED.with_borrow_mut(|applied| applied.insert(item)), "{item} was applied twice");
 }
 
-/// Pushes items from `first` on; whether some were given up.
+/// Pushes items from `first` on; returns `true` if some pushes were cancelled.
 async fn push_all(seed: u64, first: u64, items: &Aggregator<u64>) -> Result<()> {
     let mut random = Random::stream(seed, first);
     for item in first..first + random.below(30) {
@@ -39,7 +39,7 @@ async fn push_all(seed: u64, first: u64, items: &Aggregator<u64>) -> Result<()> 
     Ok(())
 }
 
-/// Asks for squares; an answer that comes is right, whatever was given up before it.
+/// Requests squares, and checks each answer, whatever was cancelled before.
 async fn gather(seed: u64, squares: &Gatherer<u64, u64>) -> Result<()> {
     let mut random = Random::stream(seed, 50 + here().index() as u64);
     for _ in 0..4 {
@@ -104,7 +104,7 @@ async fn program(seed: u64) -> Result<()> {
     let (applied, pushed, unsure) = (APPLIED.take(), PUSHED.take(), UNSURE.take());
     assert!(pushed.is_subset(&applied), "lost: {:?}", pushed.difference(&applied).collect::<Vec<_>>());
     assert!(applied.iter().all(|item| pushed.contains(item) || unsure.contains(item)), "invented");
-    // A function that panics fails the finish, and the aggregator goes on.
+    // A function that panics fails the finish, and the aggregator still works.
     let to = places().last().expect("there is a place");
     let failed = finish(async { items.push(to, REFUSED).await }).await.expect_err("it is refused");
     assert_eq!(*failed.kind(), ErrorKind::Panicked, "{failed}");

@@ -1,4 +1,4 @@
-//! Distributed arrays whose operations are given up: those of single elements go on, those of all members end for all.
+//! Distributed arrays with cancelled operations: those of single elements continue, those of all members end for all.
 
 use super::{attempt, explained, interrupt, run_worlds};
 use isles::array::{DistArray, Distribution, Halo};
@@ -89,7 +89,7 @@ async fn moves(seed: u64, grids: &[Grid; 3], file: &str) -> Result<()> {
     Ok(())
 }
 
-/// Accesses of an array that is open, until a member gives up.
+/// Accesses an open array until a member cancels an access.
 async fn opened(seed: u64, grid: &Grid) -> Result<()> {
     let mut random = Random::stream(seed, 50 + here().index() as u64);
     for _ in 0..3 {
@@ -97,7 +97,7 @@ async fn opened(seed: u64, grid: &Grid) -> Result<()> {
         let opened = loop {
             match interrupt("isles/array/open open", &mut random, grid.open()).await {
                 None => was_given_up = true,
-                // It had begun when it was given up: nobody gets at the part here any more.
+                // It had begun before the cancellation, so the local part is no longer accessible.
                 Some(Err(error)) if was_given_up && *error.kind() == ErrorKind::Misused => return Ok(()),
                 Some(opened) => break explained(opened)?,
             }

@@ -1,5 +1,5 @@
-//! Channels whose sends and receives are given up, whose ends are dropped at a place and come back, and whose values
-//! panic when they are dropped.
+//! Channels whose sends and receives are cancelled, whose ends leave a place and return, and whose values panic on
+//! drop.
 
 use super::fragile::Fragile;
 use super::{interrupt, run_worlds};
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 thread_local! {
-    /// Values whose send ended well, those that may have been sent, and those that were received.
+    /// Values whose send succeeded, values that may have been sent, and received values.
     static SENT: RefCell<BTreeSet<u64>> = RefCell::default();
     static UNSURE: RefCell<BTreeSet<u64>> = RefCell::default();
     static RECEIVED: RefCell<BTreeSet<u64>> = RefCell::default();
@@ -24,7 +24,7 @@ fn limit(random: &mut Random) -> Duration {
     Duration::from_micros(random.below(40))
 }
 
-/// Sends values from `first` on, each by some operation that may be given up.
+/// Sends values from `first` on, each by a random operation that may be cancelled.
 async fn produce(seed: u64, first: u64, sender: &Sender<Fragile>) -> Result<()> {
     let mut random = Random::stream(seed, first);
     for value in first..first + 1 + random.below(30) {
@@ -52,7 +52,7 @@ async fn produce(seed: u64, first: u64, sender: &Sender<Fragile>) -> Result<()> 
     Ok(())
 }
 
-/// Receives until the channel is closed, by operations that may be given up.
+/// Receives until the channel is closed, by operations that may be cancelled.
 async fn consume(seed: u64, number: u64, receiver: &Receiver<Fragile>) -> Result<()> {
     let mut random = Random::stream(seed, 1 << 40 | number);
     loop {
@@ -112,7 +112,7 @@ async fn program(seed: u64) -> Result<()> {
             spawn_at!(place, [seed, number, receiver] consume(seed, number, &receiver).await?);
         }
         for turn in 0..1 + random.below(3) {
-            // The ends go with the tasks of a turn, and come again with the next.
+            // The ends leave with the tasks of a round, and return with those of the next.
             finish(async {
                 for task in 0..1 + random.below(3) {
                     let (place, first) = (any(&mut random), (turn * 10 + task) << 8);

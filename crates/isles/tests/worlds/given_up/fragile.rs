@@ -6,11 +6,11 @@ use std::mem::{forget, take};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::thread::panicking;
 
-/// Number of successive values of which one panics when it is dropped.
+/// Number of successive values of which one panics on drop.
 const FRAGILE: u64 = 8;
 
 thread_local! {
-    /// `true` while they do.
+    /// `true` while destructors panic.
     static ARMED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -38,12 +38,12 @@ impl Drop for Fragile {
     }
 }
 
-/// Says whether destructors panic from now on.
+/// Sets whether destructors panic from now on.
 pub fn arm(panics: bool) {
     ARMED.set(panics);
 }
 
-/// Returns the result of `code`; `None` if the drop of a fragile value ended it. Other panics go on.
+/// Returns the result of `code`; `None` if the drop of a fragile value ended it. Other panics propagate.
 pub fn survived<R>(code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(result) => Some(result),

@@ -1,4 +1,4 @@
-//! Calls, finishes, counters and values of places that are given up.
+//! Cancelled operations of calls, finishes, counters and values of places.
 
 use super::fragile::Fragile;
 use super::{attempt, explained, interrupt, run_worlds};
@@ -11,13 +11,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 thread_local! {
-    /// The least and the greatest sum that may have been added to the counter.
+    /// Bounds of the sum added to the counter.
     static ADDED: Cell<[u64; 2]> = const { Cell::new([0; 2]) };
     /// Numbers that tasks took.
     static TAKEN: RefCell<BTreeSet<u64>> = RefCell::default();
 }
 
-/// Numbers to count down, which balance themselves.
+/// A bag of numbers to count down.
 #[derive(Clone, Serialize, Deserialize)]
 struct Countdown {
     open: Vec<u32>,
@@ -57,13 +57,13 @@ async fn linger() {
     }
 }
 
-/// Notes what an `add` may have done.
+/// Records an `add` that succeeded, or may have.
 fn note_added(is_sure: bool) {
     let [least, most] = ADDED.get();
     ADDED.set([least + u64::from(is_sure), most + 1]);
 }
 
-/// Numbers of a range that nobody else has taken.
+/// Records taken numbers; checks that no other task has taken them.
 fn note_taken(numbers: impl IntoIterator<Item = u64>) {
     let is_new = |number| TAKEN.with_borrow_mut(|taken| taken.insert(number));
     assert!(numbers.into_iter().all(is_new), "a number was taken twice");

@@ -1,14 +1,14 @@
-//! Messages between members of a team whose sends and receives are given up.
+//! Messages between members of a team whose sends and receives are cancelled.
 
 use super::{interrupt, run_worlds};
 use isles::prelude::*;
 use isles::{Random, Result, timeout};
 use std::time::Duration;
 
-/// Elements of a message: short, or so long that it waits for its receiver.
+/// Lengths of messages in elements: short, and so long that they wait for the receiver.
 const LENS: [usize; 3] = [3, 400, 5_000];
 
-/// Sends values and slices to all others, then one more of each kind that is not given up: the last.
+/// Sends values and slices to all others, then a last one of each kind, which is not cancelled.
 async fn send_all(seed: u64, team: &Team) -> Result<()> {
     let (mut random, from) = (Random::stream(seed, 10 + team.rank() as u64), team.rank());
     for to in (0..team.size()).filter(|to| *to != from) {
@@ -34,7 +34,7 @@ async fn send_all(seed: u64, team: &Team) -> Result<()> {
     Ok(())
 }
 
-/// Receives from all others until the last has come of each.
+/// Receives from all others until the last message of each has arrived.
 async fn receive_all(seed: u64, team: &Team) -> Result<()> {
     let mut random = Random::stream(seed, 30 + team.rank() as u64);
     let others = team.size() - 1;
@@ -92,12 +92,12 @@ async fn receive_all(seed: u64, team: &Team) -> Result<()> {
     Ok(())
 }
 
-/// Exchanges that are given up on a tag of their own; what they leave is received by nobody.
+/// Exchanges that are cancelled, with a separate tag; their remaining messages are never received.
 async fn exchanges(seed: u64, team: &Team) -> Result<()> {
     let mut random = Random::stream(seed, 50 + team.rank() as u64);
     let (size, rank) = (team.size(), team.rank());
     let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
-    // An exchange that one side gives up leaves the other waiting, as a receive does whose sender has gone on.
+    // An exchange that one side cancels leaves the other waiting, like a receive without a send.
     let patience = Duration::from_micros(200);
     let to_right = timeout(patience, team.tagged(2).send_recv::<u64, u64>(right, &1, left));
     let exchanged = interrupt("services/team/point_to_point/mod send_recv", &mut random, to_right).await;

@@ -1,8 +1,8 @@
-//! Worlds in which each awaited operation of the public interface is given up at drawn moments.
+//! Worlds in which each asynchronous operation of the public interface is cancelled at random moments.
 //!
-//! Each module has a random program over one service, and says what must hold whatever was given up. [`table`] names
-//! every public function that returns a future, with the world that gives it up. `ISLES_TEST_SEEDS` says how many
-//! seeds; `ISLES_SEED` names one.
+//! Each module has a random program over one service, and checks its invariants after any cancellation. [`table`] lists
+//! every public function that returns a future, with the world that cancels it. `ISLES_TEST_SEEDS` sets the number of
+//! seeds; `ISLES_SEED` selects one.
 
 mod aggregation;
 mod arrays;
@@ -29,22 +29,22 @@ use std::time::Duration;
 /// Seeds in the ordinary tests.
 const SEEDS: u64 = 150;
 
-/// Seeds after which each operation must have been given up.
+/// Number of seeds after which each operation must have been cancelled.
 const SEEDS_MIN: u64 = 100;
 
 /// Longer than any program takes.
 const FAR: Duration = Duration::from_secs(3_600);
 
-/// Most polls of an operation that is given up.
+/// Maximum number of polls of a cancelled operation.
 const POLLS_MAX: u64 = 8;
 
 thread_local! {
-    /// The number of times that each operation was given up while it waited. All places share this thread.
+    /// Number of times that each operation was cancelled while it waited. All places share this thread.
     static GIVEN_UP: RefCell<BTreeMap<&'static str, u64>> = RefCell::default();
 }
 
-/// Runs `operation` to its end, or polls it a drawn number of times and drops it; none if it was not over by then, or
-/// if the drop of a [`fragile`] value ended it.
+/// Runs `operation` to its end, or polls it a random number of times and drops it. Returns `None` if it was not ready
+/// by then, or if the drop of a [`fragile`] value ended it.
 ///
 /// `name` is that of the function in [`table::OPERATIONS`].
 async fn interrupt<F: Future>(name: &'static str, random: &mut Random, operation: F) -> Option<F::Output> {
@@ -59,7 +59,7 @@ async fn interrupt<F: Future>(name: &'static str, random: &mut Random, operation
             return Poll::Ready(None);
         };
         if output.is_pending() && polls.is_some() {
-            // It is polled again whether or not anything has come.
+            // It is polled again even if nothing has arrived.
             context.waker().wake_by_ref();
         }
         output.map(Some)
@@ -72,7 +72,7 @@ async fn interrupt<F: Future>(name: &'static str, random: &mut Random, operation
     output
 }
 
-/// As [`interrupt`], of an operation whose errors end the program.
+/// As [`interrupt`], for an operation whose errors end the program.
 async fn attempt<T>(
     name: &'static str,
     random: &mut Random,
@@ -81,7 +81,7 @@ async fn attempt<T>(
     interrupt(name, random, operation).await.transpose()
 }
 
-/// Fails with errors that giving up does not explain.
+/// Returns the errors that a cancellation does not explain.
 fn explained<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -90,8 +90,8 @@ fn explained<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Runs `program` of each seed on 2 to 5 places, in a calm and in an adverse world, and checks that all operations of
-/// `world` were given up.
+/// Runs `program` with each seed on 2 to 5 places, in a calm and in an adverse world, and checks that all operations of
+/// `world` were cancelled.
 fn run_worlds<F, P>(world: &str, program: F)
 where
     F: Fn(u64) -> P + Copy + 'static,
@@ -110,7 +110,7 @@ where
                     // Time passes only while no place can go on, so a deadline that far away never comes.
                     _ => timeout(FAR, program(seed)).await??,
                 }
-                // Whatever was given up, each place serves on.
+                // After any cancellation, each place still answers.
                 everywhere!(here().index()).await.map(drop)
             };
             let (result, _, digest) = isles::simulate(places, plan(seed), main);

@@ -1,4 +1,4 @@
-//! Phasers whose waits are given up: the phase stays ended for the task, which waits again later, or leaves.
+//! Phasers with cancelled waits: the phase stays ended for the task, which waits again later or leaves.
 
 use super::{interrupt, run_worlds};
 use isles::prelude::*;
@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 thread_local! {
-    /// By phaser, the phase in which each task is that has not left.
+    /// By phaser, the current phase of each task that has not left.
     static PHASES: RefCell<BTreeMap<u64, BTreeMap<u64, u64>>> = RefCell::default();
 }
 
@@ -24,7 +24,7 @@ fn leave(phaser: u64, task: u64) {
     PHASES.with_borrow_mut(|phases| phases.entry(phaser).or_default().remove(&task));
 }
 
-/// Some phases of a task, each of whose waits may be given up and taken up again.
+/// Some phases of a task; each wait may be cancelled and resumed.
 async fn phases(seed: u64, task: u64, one: &Phaser, other: &Phaser) -> Result<()> {
     let mut random = Random::stream(seed, 10 + task);
     for (name, phaser) in [one, other].into_iter().enumerate() {
@@ -40,7 +40,7 @@ async fn phases(seed: u64, task: u64, one: &Phaser, other: &Phaser) -> Result<()
                     break;
                 }
                 waits += 1;
-                // A task that has given up often leaves.
+                // A task leaves after many cancelled waits.
                 if waits > 20 {
                     leave(0, task);
                     leave(1, task);

@@ -1,4 +1,4 @@
-//! Shared objects whose guards are given up, and whose values some places cannot read for a while.
+//! Shared objects whose guards are cancelled, and whose values some places temporarily cannot deserialise.
 
 use super::{attempt, interrupt, run_worlds};
 use isles::prelude::*;
@@ -8,20 +8,20 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 thread_local! {
-    /// The number of writes, as a sequential register has it; none while it is not known.
+    /// Number of writes of a sequential register; `None` while it is unknown.
     static WRITES: Cell<u64> = const { Cell::new(0) };
-    /// Tasks that write, and tasks that read.
+    /// Numbers of tasks that write and that read.
     static INSIDE: Cell<[u32; 2]> = const { Cell::new([0; 2]) };
-    /// The places at which a value can neither be written nor read now.
+    /// Places that currently can neither serialise nor deserialise a value.
     static REFUSING: RefCell<BTreeSet<usize>> = RefCell::default();
 }
 
-/// A number of writes, which some places refuse, or panic on.
+/// A number of writes, on which some places fail or panic.
 #[derive(Clone, Debug, Default)]
 struct Count(u64);
 
 impl Drop for Count {
-    /// Panics where values are refused, if the runtime drops it: the program's own guards keep it.
+    /// Panics at places that refuse values; only the runtime drops a value there.
     fn drop(&mut self) {
         if !std::thread::panicking() && self.0 % 3 == 1 {
             let is_refused = REFUSING.with_borrow(|refusing| refusing.contains(&here().index()));
@@ -30,7 +30,7 @@ impl Drop for Count {
     }
 }
 
-/// The error of the program's code for a value at this place, if it refuses values now.
+/// Returns the error of the program's code for a value, if this place currently refuses values.
 fn refusal(number: u64) -> std::result::Result<(), &'static str> {
     if !REFUSING.with_borrow(|refusing| refusing.contains(&here().index())) {
         return Ok(());
@@ -85,7 +85,7 @@ async fn linger(random: &mut Random) {
     }
 }
 
-/// Guards of one object, or of several, each of which may be given up.
+/// Guards of one object or several, each of which may be cancelled.
 async fn guards(seed: u64, number: u64, object: &Shared<u64>, mapping: &Shared<Mapping<u64>>) -> Result<()> {
     let mut random = Random::stream(seed, number);
     for _ in 0..2 + random.below(8) {
@@ -136,7 +136,7 @@ async fn guards(seed: u64, number: u64, object: &Shared<u64>, mapping: &Shared<M
     Ok(())
 }
 
-/// Indices that grow with their mapping, by operations that may be given up.
+/// Indices that grow with their mappings, by operations that may be cancelled.
 async fn indices(seed: u64) -> Result<()> {
     let mut random = Random::stream(seed, 3);
     attempt("services/shared/space new", &mut random, IndexSpace::new(4)).await?;
@@ -170,7 +170,7 @@ async fn indices(seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Reads and writes of a value that places refuse for a while.
+/// Reads and writes of a value that places temporarily refuse.
 async fn fickle(seed: u64, object: &Shared<Count>) -> Result<()> {
     let mut random = Random::stream(seed, 90 + here().index() as u64);
     for _ in 0..2 + random.below(6) {

@@ -1,10 +1,10 @@
-//! The table of public operations, each with the world that gives it up.
+//! The table of public operations, each with the world that cancels it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// A file of the sources, without its ending; the world that gives up its operations; and these.
+/// A source file without its extension, the world that cancels its operations, and these operations.
 type Row = (&'static str, &'static str, &'static [&'static str]);
 
 /// Each public function that returns a future.
@@ -62,7 +62,7 @@ pub const OPERATIONS: &[Row] = &[
         &["fence", "flush", "start", "complete", "wait", "lock", "lock_shared", "unlock", "notified"]),
 ];
 
-/// Public functions that return a future and that no world gives up, with the reason.
+/// Public functions that return a future but that no world cancels, with the reason.
 #[rustfmt::skip]
 const NOT_GIVEN_UP: &[Row] = &[
     ("runtime/call/mod", "the future of the program itself, or over at its first poll", &["at", "at_here"]),
@@ -84,7 +84,7 @@ const NOT_GIVEN_UP: &[Row] = &[
     ("isles/svm", "not of the loopback; given up in the tests of the crate isles-svm", &["lock"]),
 ];
 
-/// Functions that never wait on the loopback, so that they cannot be given up while they do.
+/// Functions that never wait on the loopback, so they cannot be cancelled while they wait.
 pub const NEVER_WAIT: &[&str] = &["services/shared/guard release", "services/window/sync complete"];
 
 /// Types of the interface that are futures.
@@ -99,12 +99,12 @@ const FUTURES: &[&str] = &[
     "HubRequest",
 ];
 
-/// The names of a row's functions, as worlds note them.
+/// Returns the names of the functions of `rows`, as worlds record them.
 fn names(rows: &[Row]) -> BTreeSet<String> {
     rows.iter().flat_map(|(file, _, names)| names.iter().map(move |name| format!("{file} {name}"))).collect()
 }
 
-/// Checks that `given_up` has each operation of `world`, and none besides.
+/// Checks that `given_up` contains exactly the operations of `world`.
 pub fn check_world(world: &str, given_up: &[String]) {
     let of_world: Vec<Row> = OPERATIONS.iter().copied().filter(|(_, of, _)| *of == world).collect();
     let (expected, given_up) = (names(&of_world), given_up.iter().cloned().collect::<BTreeSet<_>>());
@@ -132,7 +132,7 @@ fn add_public(folder: &Path, prefix: &str, found: &mut BTreeMap<String, String>)
     }
 }
 
-/// The names of the public functions in a file that are `async` or return a future.
+/// Returns the names of the public functions in a file that are `async` or return a future.
 fn futures_of(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (start, _) in text.match_indices("pub ") {
@@ -150,7 +150,7 @@ fn futures_of(text: &str) -> Vec<&str> {
     found
 }
 
-/// A new function that a program can await, and that no world gives up, is found here.
+/// Finds new asynchronous functions that no world cancels.
 #[test]
 fn every_public_future_has_a_world_that_gives_it_up() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("there are crates");

@@ -1,4 +1,4 @@
-//! Collectives that members give up: all others hear of it, and none waits for ever.
+//! Collectives that members cancel: all others get an error, and none waits forever.
 
 use super::{explained, interrupt, run_worlds};
 use isles::prelude::*;
@@ -15,7 +15,7 @@ async fn collective(which: u64, team: &Team, random: &mut Random) -> Option<Resu
     let all = vec![rank; 3 * size];
     let (mut three, mut many) = ([rank; 3], vec![0; 3 * size]);
     let sum = |one: u64, other: u64| one + other;
-    /// Gives up the collective of this name, or drops what it returns.
+    /// Cancels the collective of this name, or drops its result.
     macro_rules! interrupted {
         ($name:literal, $collective:expr) => {{
             let collective = $collective;
@@ -74,7 +74,7 @@ async fn collective(which: u64, team: &Team, random: &mut Random) -> Option<Resu
     }
 }
 
-/// Collectives of one team. When one is given up anywhere, all later ones end with that error, too.
+/// Runs collectives of one team. After the cancellation of one by any member, all later ones end with that error, too.
 async fn collectives(seed: u64, team: &Team) -> Result<()> {
     let (mut drawn, mut own) = (Random::stream(seed, 1), Random::stream(seed, 10 + team.rank() as u64));
     let mut is_broken = false;
@@ -92,7 +92,7 @@ async fn collectives(seed: u64, team: &Team) -> Result<()> {
     Ok(())
 }
 
-/// Splits the team, and goes on with all.
+/// Splits the team and continues with all parts.
 async fn split(seed: u64, team: &Team) -> Result<()> {
     let mut random = Random::stream(seed, 40 + here().index() as u64);
     let split = loop {
@@ -106,7 +106,7 @@ async fn split(seed: u64, team: &Team) -> Result<()> {
 }
 
 async fn program(seed: u64) -> Result<()> {
-    // Each round has a team of its own, which its collectives break.
+    // Each round has a separate team, which its collectives break.
     for round in 0..3 {
         let team = Team::from_places(&places().collect::<Vec<_>>())?;
         let seed = seed << 8 | round;

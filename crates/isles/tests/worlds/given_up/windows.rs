@@ -1,4 +1,4 @@
-//! Windows whose locks, starts, accesses and flushes are given up.
+//! Windows whose locks, starts, accesses and flushes are cancelled.
 
 use super::{attempt, explained, interrupt, run_worlds};
 use isles::prelude::*;
@@ -7,13 +7,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 thread_local! {
-    /// The places in an epoch of a lock, by target, and whether they are alone there.
+    /// Places in a lock epoch, by target, each with whether its lock is exclusive.
     static INSIDE: RefCell<BTreeMap<usize, Vec<(usize, bool)>>> = RefCell::default();
-    /// By target: what was added to its numbers, and what may have been.
+    /// Amounts added to the numbers, by target.
     static ADDED: RefCell<BTreeMap<usize, [Amount; 2]>> = RefCell::default();
 }
 
-/// The least and the greatest amount that may have been added to a number.
+/// Bounds of the amount added to a number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Amount {
     least: u64,
@@ -41,20 +41,21 @@ fn leave(target: usize) {
     INSIDE.with_borrow_mut(|inside| inside.entry(target).or_default().retain(|(place, _)| *place != own));
 }
 
-/// Ends the epoch of a lock, however often that is given up.
+/// Ends a lock epoch, however often the unlock is cancelled.
 async fn unlock(window: &Window<u64>, random: &mut Random, target: usize) -> Result<bool> {
     let mut was_given_up = false;
     loop {
         match interrupt("services/window/sync unlock", random, window.unlock(target)).await {
             None => was_given_up = true,
-            // It had ended when it was given up.
+            // The epoch had ended before the cancellation.
             Some(Err(error)) if was_given_up && *error.kind() == ErrorKind::Misused => return Ok(false),
             Some(ended) => return ended.map(|()| true),
         }
     }
 }
 
-/// Adds one to the first number of a part that is locked; none if that was given up before, false if it may be done.
+/// Adds one to the first number of a locked part. Returns `None` if this was cancelled before the put, `Some(false)` if
+/// the put may have happened.
 async fn increment(window: &Window<u64>, random: &mut Random, target: usize) -> Result<Option<bool>> {
     let mut value = [0];
     let got = interrupt("services/window/access get", random, window.get(target, 0, &mut value)).await;
@@ -69,7 +70,7 @@ async fn increment(window: &Window<u64>, random: &mut Random, target: usize) -> 
     Ok(Some(put.is_some()))
 }
 
-/// Some access to a part that is locked.
+/// Accesses a locked part in a random way.
 async fn access(window: &Window<u64>, random: &mut Random, target: usize, is_alone: bool) -> Result<()> {
     match random.below(6) {
         0 => {
@@ -105,7 +106,7 @@ async fn access(window: &Window<u64>, random: &mut Random, target: usize, is_alo
     Ok(())
 }
 
-/// Epochs of locks of random parts, with accesses of all kinds.
+/// Lock epochs of random parts, with accesses of all kinds.
 async fn lock_epochs(seed: u64, window: &Window<u64>, is_queued: bool) -> Result<()> {
     let mut random = Random::stream(seed, 10 + here().index() as u64);
     for _ in 0..1 + random.below(8) {
@@ -118,7 +119,7 @@ async fn lock_epochs(seed: u64, window: &Window<u64>, is_queued: bool) -> Result
         };
         let Some(locked) = locked else { continue };
         locked?;
-        // In the queued form it is the first answer that says so.
+        // In the queued form, the first answer shows that the lock is granted.
         let (mut is_inside, mut puts) = (!is_queued || target == window.rank(), 0);
         if is_inside {
             enter(target, is_alone);
@@ -136,7 +137,7 @@ async fn lock_epochs(seed: u64, window: &Window<u64>, is_queued: bool) -> Result
         }
         leave(target);
         let is_ended = unlock(window, &mut random, target).await?;
-        // Puts that the queued form has not sent when its unlock is given up are not done.
+        // Puts that the queued form has not sent before its unlock is cancelled are discarded.
         (0..puts).for_each(|_| add(target, 0, is_ended || !is_queued));
     }
     Ok(())
@@ -179,7 +180,7 @@ async fn ring_epochs(seed: u64, window: &Window<u64>) -> Result<()> {
     Ok(())
 }
 
-/// Puts with a notice, in the epoch of a fence; then a fence, which ends well for all, or for nobody any more.
+/// Puts with a notice in a fence epoch; then a fence, which either succeeds for all, or fails from then on.
 async fn fence_epochs(seed: u64, window: &Window<u64>) -> Result<()> {
     let mut random = Random::stream(seed, 50 + here().index() as u64);
     let (size, rank) = (window.size(), window.rank());

@@ -47,7 +47,7 @@ const NEIGHBOR_TAG: u64 = 1 << TAG_BITS;
 /// - [`DeadPlace`](isles_runtime::ErrorKind::DeadPlace): the other place is dead, and no message of it is left here. A
 ///   receive from any member ends with this error when a member is dead and no matching message is left here.
 /// - [`Misused`](isles_runtime::ErrorKind::Misused): this place is not a member; the other rank does not exist; the
-///   next message has another type, or is a slice of another length. In the last two cases it remains the next one.
+///   next message has another type, or is a slice of another length. In the last two cases the message stays next.
 /// - [`Undecodable`](isles_runtime::ErrorKind::Undecodable): a value refused to be written or read.
 #[derive(Clone, Copy, Debug)]
 pub struct Tagged<'t> {

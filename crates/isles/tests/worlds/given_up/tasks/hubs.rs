@@ -1,4 +1,4 @@
-//! Hubs whose requests and tasks are given up, before and after they have got a block or a lock: all come back.
+//! Hubs whose requests and tasks are cancelled, before and after they got a block or a lock: all are returned.
 
 use super::super::{attempt, interrupt, run_worlds};
 use isles::hub::{
@@ -8,7 +8,7 @@ use isles::prelude::*;
 use isles::{Random, Result};
 use std::time::Duration;
 
-/// Blocks of a pool, fewer than tasks of its place; a task takes them all in the end.
+/// Blocks of a pool, fewer than the tasks of its place; a task finally takes all of them.
 const BLOCKS: u32 = 2;
 
 /// Tasks of each place.
@@ -33,7 +33,8 @@ fn queue_of(place: u32) -> String {
     format!("queue {place}")
 }
 
-/// A pool, a lock, a FIFO and some tasks at each place. Tasks use the pool of their place, and the others of the next.
+/// Describes a pool, a lock, a FIFO and some tasks at each place. Tasks use the pool of their place, and the lock and
+/// the FIFO of the next.
 fn describe(places: u32) -> HubDescription {
     (0..places).fold(HubDescription::new(), |description, place| {
         let kind = HubKind::MemoryPool { blocks: BLOCKS, block_bytes: BYTES };
@@ -57,7 +58,7 @@ async fn open() -> Result<HubSystem> {
     HubSystem::open(places, describe, map, KernelCosts::default()).await
 }
 
-/// Takes the lock of the next place, and gives it back.
+/// Takes and releases the lock of the next place.
 async fn use_lock(task: &HubTask, random: &mut Random) -> Result<()> {
     let lock = task.resource(&lock_of(here().next().index() as u32))?;
     for is_last in [false, false, true] {
@@ -66,7 +67,7 @@ async fn use_lock(task: &HubTask, random: &mut Random) -> Result<()> {
             false => interrupt("services/hubs/task test", random, task.test(lock, Wait::Forever)).await,
         };
         match taken {
-            // A lock that was given up is on its way back.
+            // The release after a cancelled request is still in flight.
             None | Some(Err(Status::AlreadyOwned)) => task.yield_now().await,
             Some(taken) => {
                 taken?;
@@ -93,8 +94,7 @@ async fn use_queue(task: &HubTask, random: &mut Random) -> Result<()> {
     Ok(())
 }
 
-/// Takes blocks for some time; returns how often it had one. In the end it
-/// takes all blocks of the pool.
+/// Takes blocks for some time, and finally all blocks of the pool; returns the number of blocks taken.
 async fn use_blocks(task: HubTask, seed: u64) -> Result<u32> {
     let here = here().index() as u32;
     let pool = task.memory_pool(&pool_of(here))?;

@@ -1,4 +1,4 @@
-//! Tasks that interact by what they are given: stages of pipelines, and tasks over hubs.
+//! Tasks that interact through objects passed to them: stages of pipelines, and tasks over hubs.
 
 mod hubs;
 mod pipelines;

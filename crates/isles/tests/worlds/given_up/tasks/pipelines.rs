@@ -1,4 +1,4 @@
-//! Pipelines whose sends, receives and changes are given up, and which are given up themselves.
+//! Pipelines whose sends, receives and changes are cancelled, and which are cancelled themselves.
 
 use super::super::{attempt, run_worlds};
 use isles::pipeline::{self, Options, Partition, Pipeline, RunningPipeline, StageCosts, Stages};
@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// Stages of [`Chain`].
 const STAGES: usize = 4;
 
-/// Stages with and without a state, one of which waits. A result is the item, and how many items have come so far.
+/// Stages with and without a state, one of which waits. A result is the item and the number of items so far.
 #[derive(Clone, Serialize, Deserialize)]
 struct Chain;
 
@@ -34,14 +34,14 @@ impl Pipeline for Chain {
     }
 }
 
-/// Items by what became of their sending.
+/// Items by the outcome of their sends.
 #[derive(Default)]
 struct Sendings {
     sent: BTreeSet<u64>,
     given_up: BTreeSet<u64>,
 }
 
-/// Changes the groups in one way or another; `usable` is the number of places that the pipeline may have.
+/// Changes the groups in a random way; `usable` is the number of places that the pipeline may use.
 async fn change(random: &mut Random, usable: &mut usize, flow: &RunningPipeline<Chain>) -> Result<()> {
     const NAMES: [&str; 5] = [
         "isles/pipeline/flow resize",
@@ -88,7 +88,7 @@ async fn feed(seed: u64, flow: RunningPipeline<Chain>, sendings: Rc<RefCell<Send
     Ok(())
 }
 
-/// Sends items and receives their results, which come in order, and all of those that were sent.
+/// Sends items and receives their results; checks that the results of all sent items arrive, in order.
 async fn pass_items(seed: u64, flow: RunningPipeline<Chain>) -> Result<()> {
     let sendings = Rc::new(RefCell::new(Sendings::default()));
     let (sender, noted) = (flow.clone(), Rc::clone(&sendings));
