@@ -69,9 +69,6 @@ impl Script<'_> {
 ///
 /// # Panics
 /// If the place breaks a promise of its endpoint.
-///
-/// # Panics
-/// If the place breaks a promise of its endpoint.
 pub fn ring(input: &[u8]) {
     let Some((&places, input)) = input.split_first() else { return };
     // With and without a bell.

@@ -315,8 +315,8 @@ impl<E: Endpoint + ?Sized> EndpointExt for E {}
 
 /// Places on other hosts.
 pub trait OtherHosts {
-    /// Returns `true` if `place` is on another host, so that a request and its answer take longer than a copy of some
-    /// tens of kibibytes; constant.
+    /// Returns `true` if `place` is on another host, so that a request and its answer take longer than a copy of
+    /// about ten kibibytes; constant.
     fn is_far(&self, place: PlaceId) -> bool;
 
     /// Returns the first place on the host of `place`; constant, and the same at all places.

@@ -204,7 +204,7 @@ impl fmt::Display for Warning {
                  range"
             ),
             Self::ExponentIdle => {
-                out.write_str("no part rises by a power of the frequency, so the exponent is no result")
+                out.write_str("no part depends on a power of the frequency, so the exponent is undetermined")
             }
             Self::NotLeftOut => out.write_str(
                 "no leave-one-out error: without one operating point the rest determines no model",

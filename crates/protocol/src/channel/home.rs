@@ -237,7 +237,7 @@ impl<V> ChannelHome<V> {
     /// As [`ChannelHome::put_back`] or [`ChannelHome::not_taken`], for a value that came to a task of this place.
     ///
     /// # Errors
-    /// No value was lent to `receiver`.
+    /// No value of a rendezvous was lent to `receiver`.
     pub fn restore(
         &mut self,
         receiver: OperationId,
@@ -262,8 +262,8 @@ impl<V> ChannelHome<V> {
     /// Ends the loan to `receiver`, because its value was taken. Returns the value, if it is still here.
     ///
     /// # Errors
-    /// No value was lent to `receiver`; or the channel has a buffer and `receiver` is at another place, which does not
-    /// report this.
+    /// No value of a rendezvous was lent to `receiver`; or the channel has a buffer and `receiver` is at another place,
+    /// which does not report this.
     pub fn taken(
         &mut self,
         receiver: OperationId,

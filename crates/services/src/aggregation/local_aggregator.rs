@@ -181,8 +181,8 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
             });
             return true;
         }
-        let (stored, left) = self.counts.get();
-        self.counts.set((stored + items.len() as u64, left + 1));
+        let (sent, left) = self.counts.get();
+        self.counts.set((sent + items.len() as u64, left + 1));
         local.add_count(CounterId::BucketsSent, 1);
         let said = if self.functions.targets.is_some() { &[] } else { &to[..] };
         let is_sent = batch::send(local, peer, &ItemBatch { share, items: &items, to: said });

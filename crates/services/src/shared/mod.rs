@@ -71,8 +71,8 @@ pub enum Exclusion {
     /// The runtime: guards wait for each other.
     #[default]
     Guards,
-    /// The program: a guard that another one excludes is an error. On modelled chips guards then wait for nothing;
-    /// elsewhere this is the same as [`Exclusion::Guards`].
+    /// The program, which keeps conflicting guards apart itself. On modelled chips guards then wait for nothing, and
+    /// only a conflict between guards of one place is an error; elsewhere this is the same as [`Exclusion::Guards`].
     Program,
 }
 

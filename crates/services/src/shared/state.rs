@@ -92,7 +92,10 @@ impl ObjectState {
         }
     }
 
-    /// Sends a message about this object; ignored if the place is dead.
+    /// Sends a message about this object.
+    ///
+    /// # Errors
+    /// The place is dead, or the message cannot be encoded; nothing was sent.
     fn send(&self, local: &Local, to: PlaceId, message: ObjectMessage, changes: &[u8]) -> Result<()> {
         let guess = changes.len() + 40;
         local.send_with_size_hint(to, Class::Control, OBJECT, guess, |writer| {
