@@ -60,7 +60,7 @@ const LUBM: Group = Group {
         },
         Row {
             name: "lubm-snapshot-1",
-            question: "the same over the snapshot, 1 place",
+            question: "geometric mean of 14 queries over the snapshot, 1 place",
             unit: "ms",
             better: Better::Less,
             ours: figure(SNAPSHOT, "mean_ms"),

@@ -132,7 +132,8 @@ fn what_is_no_whole_trace_is_refused_in_one_line() {
     let scene = Scene::new("trace");
     stats(&scene, "threads");
     let whole = std::fs::read(scene.path("t.perfetto-trace")).unwrap();
-    for (name, bytes) in [("none", &b"{}"[..]), ("empty", b""), ("cut", &whole[..whole.len() / 2])] {
+    // Between two packets a cut cannot be seen, so the last one loses a byte.
+    for (name, bytes) in [("none", &b"{}"[..]), ("empty", b""), ("cut", &whole[..whole.len() - 1])] {
         std::fs::write(scene.path(name), bytes).unwrap();
     }
     std::fs::File::create(scene.path("sparse")).and_then(|file| file.set_len(8 << 30)).unwrap();

@@ -25,7 +25,7 @@ use isles_chip::topology::{CoreId, TileId};
 pub(crate) const BOUNDS: Experiment = Experiment {
     name: "bounds",
     about: "worst-case bounds beside the longest that a search finds on the model, at 533/800/800",
-    source: "Ungerer, keynote of the MARC 2012, which names no pattern and gives no figure",
+    source: "Ungerer, keynote of MARC 2012, which names no pattern and gives no figure",
     instructions: "RCCE's",
     rows: RowSource::Runs(all_rows),
 };

@@ -276,7 +276,7 @@ pub fn rows(chip: &Chip) -> Vec<Row> {
         for lines in LENGTHS.into_iter().chain(PIPELINED) {
             let all = Collective { cores: CORES, lines };
             let how = if lines > PIECE { "as the slides, pipelined" } else { "as the slides" };
-            let title = Title::from(name).over(Quantity::lines(lines)).and(format!("{how} / naive"));
+            let title = Title::from(name).over(Quantity::lines(lines)).and(format!("{how}, gain over naive"));
             rows.push(factor.at(source).row(title, published, took(chip, old, all) / took(chip, new, all)));
         }
     }
@@ -308,8 +308,16 @@ fn without_contention(chip: &Chip, factor: Family, flat: Family) -> Vec<Row> {
         let get = |cores| took(&freed, Form::ParallelGet, Collective { cores, lines: SCALED });
         let put = took(&freed, Form::NaivePut, Collective { cores: CORES, lines: SCALED });
         let title = |text: &str| Title::from("broadcast").over(Quantity::lines(SCALED)).and(text.to_owned());
-        rows.push(factor.row(title(&format!("as the slides, {what} / naive")), 22.0, put / get(CORES)));
-        rows.push(flat.row(title(&format!("{CORES} cores / 2, {what}")), 1.0, get(CORES) / get(SCALE[0])));
+        rows.push(factor.row(
+            title(&format!("as the slides, {what}, gain over naive")),
+            22.0,
+            put / get(CORES),
+        ));
+        rows.push(flat.row(
+            title(&format!("time of {CORES} cores / 2, {what}")),
+            1.0,
+            get(CORES) / get(SCALE[0]),
+        ));
     }
     rows
 }
@@ -326,8 +334,10 @@ fn over_cores(
     let two = of(SCALE[0]);
     let many = SCALE.into_iter().skip(1);
     let row = |cores| {
-        let title =
-            Title::from(name).over(Quantity::lines(SCALED)).over(Quantity::cores(cores)).and("against 2");
+        let title = Title::from(name)
+            .over(Quantity::lines(SCALED))
+            .over(Quantity::cores(cores))
+            .and("time / 2 cores");
         family.row(title, published(cores), of(cores) / two)
     };
     many.map(row).collect()

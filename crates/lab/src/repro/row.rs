@@ -199,7 +199,7 @@ fn is_source(source: &str) -> bool {
             PAPERS.iter().any(|(known, _)| *known == paper)
                 && lines.split(", ").all(|part| part.split('-').all(is_number))
         }
-        _ => source.contains([' ', '-']),
+        _ => source.contains([' ', '-']) && !source.starts_with(|first: char| first.is_ascii_digit()),
     }
 }
 
@@ -513,6 +513,7 @@ fn records(outcomes: &[ExperimentOutcome]) -> Vec<Record> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repro::{Experiment, RowSource};
 
     const FAMILY: Family = Family {
         deck: "",
@@ -587,6 +588,34 @@ mod tests {
         let lines: Vec<String> = series(&rows.each_ref()).iter().map(series_line).collect();
         let expected = ["| ring, far | 0 hops: 1, 2, 3 hops: 4 ns |\n", "| other | 5 ns |\n"];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn figures_that_nobody_published_have_a_table_for_each_basis() {
+        const NAMELESS: Experiment = Experiment {
+            name: "nameless",
+            about: "figures",
+            source: "nobody",
+            instructions: "",
+            rows: RowSource::Model(|_| Vec::new()),
+        };
+        let with =
+            |basis, ours| Family { basis, ..FAMILY }.reading("7: “as it is”").row("figure", f64::NAN, ours);
+        let bases = [Basis::Predicted, Basis::Derived, Basis::Measured, Basis::Calibrated];
+        let rows = bases.into_iter().zip(1_u32..).map(|(basis, ours)| with(basis, ours.into())).collect();
+        let page = markdown(&[ExperimentOutcome { experiment: &NAMELESS, rows }]);
+        for (basis, ours) in bases.into_iter().zip(1_u32..) {
+            let table = format!("| Without a published value, {} | Ours |\n|---|---|\n", basis.name());
+            let row = page.split_once(&table).and_then(|(_, rows)| rows.lines().next());
+            assert_eq!(row, Some(format!("| figure | {ours} ns |").as_str()), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_source_cites_lines_of_a_known_paper_or_has_a_name() {
+        let sources = ["002:235", "004:784-786", "000:293, 295", "tm2c-threads", "the data sheet"];
+        assert!(sources.into_iter().all(is_source));
+        assert!(!["", "004", "004-801", "999:1", "004:a", "801 of 004"].into_iter().any(is_source));
     }
 
     #[test]

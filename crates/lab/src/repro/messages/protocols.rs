@@ -21,7 +21,7 @@ use std::rc::Rc;
 pub const PROTOCOLS: Experiment = Experiment {
     name: "protocols",
     about: "half a ping-pong of the protocols of places, two of them on the chip, at 533/800/800",
-    source: "rcce: iRCCE's measurement with RCCE 1.0.13; ring: OpenComRTOS, MARC 2012, paper 10",
+    source: "rcce: iRCCE's measurement with RCCE 1.0.13 in LPD-EPFL/tm2c-threads; ring: OpenComRTOS, MARC 2012, paper 10",
     instructions: "RCCE's for `rcce`; of the others `doorbell`, `rcce-x10` and `sections` copy as iRCCE,\n\
                    and what they spend on a call is estimated",
     rows: RowSource::Model(protocols),

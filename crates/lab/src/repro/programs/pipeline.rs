@@ -19,8 +19,7 @@ pub(crate) const PIPELINE: Experiment = Experiment {
     name: "pipeline",
     about: "a pipeline of 18 stages on 1 to 18 cores: how many times faster than on one, and what a resize costs, \
             at 533/800/800",
-    source: "Jahn et al., Malleable Software Pipelines for Efficient Many-core System Utilization, 6th MARC symposium \
-             (2012)",
+    source: "Jahn et al., Malleable Software Pipelines for Efficient Many-core System Utilization, MARC 2012",
     instructions: "",
     rows: RowSource::Runs(rows),
 };

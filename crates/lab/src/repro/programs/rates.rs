@@ -108,7 +108,7 @@ fn planner() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for workers in [4, 5, 6, 7, 9, 10, 19, 20, 21, 47] {
         let published = f64::from(ITEMS) / f64::from(ITEMS.div_ceil(workers));
-        let name = format!("planner, {workers} workers / 1");
+        let name = format!("planner, speed-up of {workers} workers");
         rows.push(shape.row(name, published, with(1).seconds / with(workers).seconds));
     }
     let best = polled.iter().map(|came| came.seconds).fold(f64::INFINITY, f64::min);

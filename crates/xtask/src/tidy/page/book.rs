@@ -100,7 +100,8 @@ fn unlisted(tree: &Tree) -> Vec<Finding> {
     missing.map(|page| Finding::new(&page.path, 0, format!("the page is not in {SUMMARY}"))).collect()
 }
 
-/// Returns whether `page` has a block with all of `listing`, or with parts of it and a link to the rest.
+/// Returns `true` if `page` has a block with all of `listing`, or with parts of it, in their order, and a link to the
+/// rest.
 fn shows(page: &str, listing: &File) -> bool {
     const START: &str = "\n```rust,ignore\n";
     if page.contains(&format!("{START}{}\n```\n", listing.text.trim_end())) {
@@ -111,8 +112,12 @@ fn shows(page: &str, listing: &File) -> bool {
     let Some((block, _)) = after.and_then(|(_, block)| block.split_once("\n```\n")) else { return false };
     let all: Vec<&str> = listing.text.lines().map(str::trim).collect();
     let shown: Vec<&str> = block.lines().map(str::trim).collect();
-    let is_part = |part: &[&str]| all.windows(part.len().max(1)).any(|lines| lines == part);
-    shown.split(|line| *line == OMISSION).all(is_part)
+    let mut rest = all.as_slice();
+    shown.split(|line| *line == OMISSION).all(|part| {
+        let found = rest.windows(part.len().max(1)).position(|lines| lines == part);
+        rest = &rest[found.map_or(rest.len(), |at| at + part.len())..];
+        found.is_some() && part.iter().any(|line| line.contains(char::is_alphabetic))
+    })
 }
 
 /// Checks the programs of the pages.
@@ -192,6 +197,9 @@ mod tests {
         assert_eq!(faults("//! Hello.\n// ..\ntwo();\nthree();"), 0);
         assert_eq!(faults("//! Hello.\ntwo();"), 1);
         assert_eq!(faults("four();"), 1);
+        assert_eq!(faults("two();\n// ..\n//! Hello."), 1, "in another order");
+        assert_eq!(faults("two();\n// ..\ntwo();"), 1, "twice");
+        assert_eq!(faults("}"), 1, "nothing that could differ");
     }
 
     #[test]

@@ -225,9 +225,9 @@ fn one_against_roles(rates: &Rates) -> Vec<Row> {
 fn of_prediction(shape: [u32; 3], bottleneck: f64, rates: &Rates) -> Row {
     let share = if nodes(shape) <= 512 { 0.9 } else { 0.7 };
     let family = Family { band: Band::AtMost, ..RATIO }.at("003:309");
-    let family = family
-        .reading("at most 1: “is within 70% percent of the observed performance (90% for small systems)”");
-    let title = title("the least part of the printed bottleneck against ours by roles", shape);
+    let family =
+        family.reading("≤ 1: “is within 70% percent of the observed performance (90% for small systems)”");
+    let title = title("least part of the printed bottleneck / roles", shape);
     family.row(title, 1.0, share * bottleneck / rates.of(&GupsRun::roles(shape)))
 }
 
