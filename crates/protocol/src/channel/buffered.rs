@@ -12,7 +12,7 @@ use crate::PlaceId;
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
-/// Operation that waits to send.
+/// A waiting send.
 #[derive(Clone, Debug)]
 enum Sending<V> {
     /// With a value.
@@ -33,9 +33,9 @@ impl<V> Sending<V> {
 #[derive(Clone, Debug)]
 pub struct Buffered<V> {
     here: PlaceId,
-    /// In values.
+    /// Number of values.
     capacity: NonZeroU32,
-    /// Each value with the place for which its slot is kept, if there is one.
+    /// Values, each with the place whose slot it used, if any.
     buffer: VecDeque<(V, Option<PlaceId>)>,
     sending: VecDeque<Sending<V>>,
     /// Operations that asked for room and have been granted it.
@@ -261,14 +261,14 @@ impl<V> Buffered<V> {
         steps: &mut Vec<ChannelStep<V>>,
     ) -> WantOutcome<V> {
         if let Some((value, from)) = self.buffer.pop_front() {
-            // A task of this place has it at once.
+            // A task of this place takes the value at once.
             if id.place != self.here {
                 self.credits.lend(id.place);
             }
             self.was_received(from, steps);
             return WantOutcome::Value(value);
         }
-        // All of the room is granted to others.
+        // The buffer is empty, so all room is granted to other senders.
         if let Some(Sending::Offer(..)) = self.sending.front()
             && let Some(Sending::Offer(sender, value)) = self.sending.pop_front()
         {
@@ -418,7 +418,7 @@ impl<V> Buffered<V> {
         }
     }
 
-    /// Frees the slot of a value that has left the buffer, which was kept for `from`.
+    /// Frees the room of a value that has left the buffer; keeps its slot for `from`.
     fn was_received(&mut self, from: Option<PlaceId>, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(place) = from {
             self.credits.note_received(place);
@@ -437,7 +437,7 @@ impl<V> Buffered<V> {
         }
     }
 
-    /// Returns `true` if a place may have slots. In a channel of one value they would be room that others see and
+    /// Returns `true` if a place may have slots. In a channel of one value, a slot would be room that others see but
     /// cannot use.
     fn may_give(&self, place: PlaceId) -> bool {
         place != self.here && self.capacity.get() > 1
@@ -455,8 +455,8 @@ impl<V> Buffered<V> {
         slots
     }
 
-    /// Takes room: first the slots kept for other places; then it recalls the slots that places have, so that they do
-    /// not exceed the capacity for long.
+    /// Makes spare room if there is none: takes the slots kept for other places, or else recalls the slots that places
+    /// have, so that the capacity is not exceeded for long.
     fn take_room(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if self.spare() == 0 && self.credits.take_idle() == 0 {
             self.recall(steps);
@@ -508,8 +508,8 @@ impl<V> Buffered<V> {
         }
     }
 
-    /// Ends the operations that wait to receive, if no value can come any more; asks the places for which this is not
-    /// known.
+    /// Ends the operations that wait to receive, if no value can come any more; asks the places from which one may
+    /// still come.
     #[inline]
     fn end_if_over(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if self.is_closed {

@@ -221,7 +221,6 @@ impl<V> ChannelHome<V> {
     ///
     /// # Errors
     /// Another place puts back more values than it got, or a value of a rendezvous.
-    /// Another place puts back more than has gone there, or anything of a rendezvous.
     pub fn put_back(
         &mut self,
         place: PlaceId,
@@ -291,7 +290,7 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Notes that each value sent to `place` before the question has been taken or put back.
+    /// Notes that each value sent to `place` before the last `ChannelStep::Settle` has been taken or put back.
     pub fn settled(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) {
         if let ChannelHome::Buffered(home) = self {
             home.settled(place, steps);
@@ -336,8 +335,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Handles the death of a place, after its last message. Returns the values that it waited to send, and those of a
-    /// rendezvous that it may have taken.
+    /// Handles the death of a place, after its last message. Returns the values that its tasks waited to send, and
+    /// those of a rendezvous that they may have taken.
     #[must_use = "the values are to be dropped when nothing is borrowed"]
     pub fn place_died(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
         either!(self, home => home.place_died(place, steps))

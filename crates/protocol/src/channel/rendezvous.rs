@@ -1,10 +1,10 @@
-//! A rendezvous at its home: the tasks that wait to send or to receive, and the values that are lent.
+//! A rendezvous at its home: the tasks that wait to send or to receive, and the lent values.
 //!
-//! A value is lent to a receiver and stays its sender's until the place of that receiver says that a task has taken it.
-//! Only then does the send end. A sender that is one of several operations keeps its value: it is granted one receiver,
-//! and when its task chooses it, the value comes. If that receiver has left meanwhile, and no other is there, the send
-//! is declined, and its task is free to choose otherwise. Invariants: of one choice at most one operation is granted or
-//! claimed here, and none meets another of the same choice; a chosen sender never waits for a receiver.
+//! A value is lent to a receiver and stays its sender's until the place of that receiver reports that a task has taken
+//! it. Only then does the send end. A sender that belongs to a choice keeps its value: it is granted one receiver, and
+//! sends the value when its task chooses it. If that receiver has left meanwhile, and there is no other, the send is
+//! declined, and its task may choose another operation. Invariants: at most one operation of a choice is granted or
+//! claimed here, and two of the same choice are never matched; a chosen sender never waits for a receiver.
 
 use super::step::{Cancelled, ChannelStep, Choice, HeldResource, OfferOutcome, OperationId, WantOutcome};
 use super::step::{PutBackViolation, SlotViolation};
@@ -18,29 +18,29 @@ fn choice_of(id: OperationId, choice: Choice) -> ChoiceId {
     choice.map(|number| (id.place, number))
 }
 
-/// Sender that waits.
+/// A waiting sender.
 #[derive(Clone, Debug)]
 struct Sender<V> {
-    /// Its turn: a number for each, in the order in which they came.
+    /// Position in the order of arrival.
     turn: u64,
     id: OperationId,
     choice: ChoiceId,
-    /// True if its task decides: it has asked, and was or will be granted a receiver.
+    /// True if its task decides: it asks, and is granted a receiver before it sends its value.
     asks: bool,
     waits: bool,
-    /// Its value, if that is here.
+    /// The value, if it is here.
     value: Option<V>,
 }
 
-/// A value that is lent.
+/// A lent value.
 #[derive(Clone, Debug)]
 struct Loan<V> {
     receiver: OperationId,
-    /// Sender of the value. Its value is `None` while it is away.
+    /// Sender of the value, which is `None` while it is away.
     sender: Sender<V>,
-    /// True if nobody waits for the send any more.
+    /// True if the send was given up.
     is_given_up: bool,
-    /// True if it was not taken, though its value, which was only copied there, is not back yet.
+    /// True if the value was not taken, but is not back yet from being copied for the receiver.
     is_back: bool,
 }
 
@@ -48,17 +48,17 @@ struct Loan<V> {
 #[derive(Clone, Debug)]
 struct Grant<V> {
     sender: Sender<V>,
-    /// The receiver that it was granted, which may have left.
+    /// The granted receiver, which may have left.
     receiver: OperationId,
     receiver_choice: ChoiceId,
 }
 
-/// Receiver that waits.
+/// A waiting receiver.
 #[derive(Clone, Copy, Debug)]
 struct Receiver {
     id: OperationId,
     choice: ChoiceId,
-    /// True if it waits for any sender; else only for the one that was granted it.
+    /// True if it waits for any sender; otherwise it waits only for the sender that was granted it.
     waits: bool,
 }
 
@@ -70,13 +70,13 @@ pub struct Rendezvous<V> {
     sending: VecDeque<Sender<V>>,
     granted: Vec<Grant<V>>,
     receiving: VecDeque<Receiver>,
-    /// Mostly ended in the order in which they began.
+    /// In the order in which they began, which is mostly that in which they end.
     loans: VecDeque<Loan<V>>,
     is_closed: bool,
 }
 
 impl<V> Rendezvous<V> {
-    /// Makes an open rendezvous.
+    /// Creates an open rendezvous.
     pub(super) fn new() -> Rendezvous<V> {
         Rendezvous {
             next_turn: 0,
@@ -246,7 +246,8 @@ impl<V> Rendezvous<V> {
         self.loans.iter().position(|loan| loan.receiver == receiver)
     }
 
-    /// As [`ChannelHome::holders`](super::ChannelHome::holders): a sender waits for each loan, others for each grant.
+    /// As [`ChannelHome::holders`](super::ChannelHome::holders): a sender waits for each loan, and other senders for
+    /// each grant.
     pub(super) fn holders(&self) -> Vec<(PlaceId, HeldResource)> {
         let lent = self.loans.iter().map(|loan| (loan.receiver.place, HeldResource::Value));
         let granted = self.granted.iter().map(|grant| (grant.sender.id.place, HeldResource::Room));
@@ -263,7 +264,7 @@ impl<V> Rendezvous<V> {
         first.value
     }
 
-    /// Takes back a value that was not taken: the next receiver has it, or its sender waits again.
+    /// Takes back a value that was not taken: the next receiver gets it, or its sender waits again.
     fn take_back(&mut self, loan: Loan<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
         let Loan { sender, is_given_up, .. } = loan;
         if is_given_up {
@@ -309,8 +310,8 @@ impl<V> Rendezvous<V> {
         steps.extend(ended.into_iter().map(|receiver| ChannelStep::End(receiver.id)));
     }
 
-    /// As [`ChannelHome::place_died`](super::ChannelHome::place_died). What was lent there counts as taken: perhaps it
-    /// was, and then nobody else may have it.
+    /// As [`ChannelHome::place_died`](super::ChannelHome::place_died). A value lent to `place` counts as taken: it may
+    /// have been, and then nobody else may get it.
     pub(super) fn place_died(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
         let (dead, living): (VecDeque<_>, _) =
             std::mem::take(&mut self.sending).into_iter().partition(|sender| sender.id.place == place);
@@ -337,14 +338,15 @@ impl<V> Rendezvous<V> {
         self.granted.iter().any(|grant| grant.receiver == receiver)
     }
 
-    /// The first receiver that was granted to nobody, and is not of the same choice.
+    /// Returns the index of the first receiver that is granted to no sender and is not of `choice`.
     fn free_receiver(&self, choice: ChoiceId) -> Option<usize> {
         self.receiving.iter().position(|receiver| {
             (choice.is_none() || receiver.choice != choice) && !self.is_claimed(receiver.id)
         })
     }
 
-    /// The same for a sender that asks: nothing may be granted or claimed of either choice.
+    /// As `free_receiver`, for a sender that asks: no other operation of either choice may be granted or
+    /// claimed.
     fn receiver_for_choice(&self, choice: ChoiceId) -> Option<usize> {
         let is_granted = |of: ChoiceId| {
             let is_of_choice = |grant: &Grant<V>| grant.sender.choice == of || grant.receiver_choice == of;
@@ -360,7 +362,7 @@ impl<V> Rendezvous<V> {
         })
     }
 
-    /// Lends `value` of `sender` to the receiver at `found`, until its place says what became of it.
+    /// Lends `value` of `sender` to the receiver at index `found`, until its place reports the outcome.
     fn lend(&mut self, found: usize, sender: Sender<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(receiver) = self.receiving.remove(found) {
             steps.push(ChannelStep::Lend(receiver.id, value));
@@ -368,7 +370,8 @@ impl<V> Rendezvous<V> {
         }
     }
 
-    /// Handles a sender without a receiver: it waits with its value, or decides again, or does not wait.
+    /// Handles a sender without a receiver: it waits with its value, or is declined, or does not wait and gets its
+    /// value back.
     fn wait_again(&mut self, sender: Sender<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
         let back = match (sender.waits, sender.asks) {
             (false, _) => return steps.push(ChannelStep::Full(sender.id, Some(value))),
@@ -382,7 +385,7 @@ impl<V> Rendezvous<V> {
         self.sending.insert(found, Sender { value: back, ..sender });
     }
 
-    /// Lets those meet who wait, the longest first.
+    /// Matches waiting senders and receivers, the longest waiting first.
     fn match_waiting(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         let mut next = 0;
         while next < self.sending.len() && self.receiving.len() > self.claimed() {
@@ -412,7 +415,7 @@ impl<V> Rendezvous<V> {
         self.receiving.iter().filter(|receiver| self.is_claimed(receiver.id)).count()
     }
 
-    /// Ends the wait of nonblocking receivers that waited for the choice of a sender that has left.
+    /// Ends the wait of nonblocking receivers that were granted to a sender, if that has left.
     fn dismiss(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         let granted = &self.granted;
         self.receiving.retain(|receiver| {

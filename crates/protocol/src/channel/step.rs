@@ -5,16 +5,16 @@
 
 use crate::PlaceId;
 
-/// An operation that waits: a number of its place.
+/// Id of an operation, unique in the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperationId {
-    /// The place of the task that waits.
+    /// The place of the task.
     pub place: PlaceId,
     /// Number of the operation at its place.
     pub number: u64,
 }
 
-/// Number of a task's choice at its place, if it has one; at most one operation of a choice happens.
+/// Number of a task's choice at its place, if it has one; at most one operation of a choice takes effect.
 pub type Choice = Option<u64>;
 
 /// Action to take for an operation that has waited, or message to a place that holds slots.
@@ -22,23 +22,23 @@ pub type Choice = Option<u64>;
 pub enum ChannelStep<V> {
     /// A receiver gets this value.
     Deliver(OperationId, V),
-    /// A receiver is offered the value of a rendezvous; its place says whether it was taken.
+    /// A receiver is offered the value of a rendezvous; its place reports whether it was taken.
     Lend(OperationId, V),
     /// The value of a sender is in the buffer or received; its place gets this number of further slots.
     Accept(OperationId, u32),
-    /// A sender is refused, because the channel is closed; its value goes back, if it was passed on before.
+    /// A sender is refused, because the channel is closed; its value goes back, if it had been passed on.
     Refuse(OperationId, Option<V>),
-    /// A sender that was not to wait is refused, because the receiver it met has left; its value goes back.
+    /// A nonblocking sender is refused, because its receiver has left; its value goes back.
     Full(OperationId, Option<V>),
-    /// A sender that gave up while its value was lent has it back.
+    /// A sender that gave up while its value was lent gets it back.
     GiveBack(OperationId, V),
     /// The wait of a receiver ends: the channel is closed and empty.
     End(OperationId),
-    /// A receiver that was not to wait finds nothing: the sender that it met has left.
+    /// A nonblocking receiver finds no value, because its sender has left.
     Empty(OperationId),
     /// The sender that asked for room may send its value now, if it still wants to.
     Grant(OperationId),
-    /// The receiver whom a chosen sender has met has left; the sender waits as before, and its value goes back.
+    /// The receiver of a chosen sender has left; the sender waits as before, and its value goes back.
     Decline(OperationId, V),
     /// Slots of a place are free again.
     Announce(PlaceId, u32),
@@ -46,7 +46,7 @@ pub enum ChannelStep<V> {
     Recall(PlaceId),
     /// As `Recall`, and the channel is closed.
     Close(PlaceId),
-    /// A place must report when each value that went there has been taken or put back.
+    /// A place must report when each value sent to it has been taken or put back.
     Settle(PlaceId),
 }
 

@@ -1,6 +1,6 @@
 //! Receiving messages about channels, and those of the home.
 //!
-//! Bytes are checked here; what they mean is the protocol's. Invariant: a message that is refused has changed nothing.
+//! Bytes are checked here; the protocol interprets them. Invariant: a message that is refused has changed nothing.
 
 use super::control_block::{AnyChannel, ChannelKind};
 use super::home::HomeChannel;
@@ -20,17 +20,17 @@ use isles_transport::{Class, notice};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The refusal of a message about slots that its sender was not given.
+/// The refusal of a message that uses slots its sender does not have.
 const SLOT_VIOLATION: &str = "it uses slots of a channel that it was not given";
 
-/// The refusal of a place that has written more values than it may, or uses a ring that it does not have.
+/// The refusal of a place that writes more values than it may, or uses a ring that it does not have.
 const RING_VIOLATION: &str = "it misuses the value ring of a channel";
 
-/// The refusal of a message that puts back more values than have gone to its sender.
+/// The refusal of a message that puts back more values than its sender got.
 const PUT_BACK_VIOLATION: &str = "it puts back values of a channel that it does not have";
 
 impl<T: CanSend> HomeChannel<T> {
-    /// A message to the home.
+    /// Receives a message to the home.
     pub(super) fn receive_at_home(
         self: &Rc<Self>,
         local: &Local,
@@ -89,7 +89,7 @@ impl<T: CanSend> HomeChannel<T> {
         Ok(())
     }
 
-    /// A message to the home without a value that is about none.
+    /// Receives a message to the home that neither has nor concerns a value.
     fn receive_word(
         self: &Rc<Self>,
         local: &Local,
@@ -128,7 +128,7 @@ impl<T: CanSend> HomeChannel<T> {
         })
     }
 
-    /// Takes the values of the ring of `place` as items that it has sent.
+    /// Takes all values of the ring of `place` as items from it.
     #[inline]
     pub(super) fn empty_ring(self: &Rc<Self>, local: &Local, place: PlaceId) {
         if self.parts.control.inward.are_used.get() {
@@ -143,7 +143,7 @@ impl<T: CanSend> HomeChannel<T> {
         self.execute_steps(local, steps);
     }
 
-    /// Takes the next value of a ring as an item of its place; whether there was one.
+    /// Takes the next value of a ring as an item from its place. Returns `false` if there was none or it was refused.
     #[inline(never)]
     pub(super) fn take_from_rings(
         &self,
@@ -161,7 +161,7 @@ impl<T: CanSend> HomeChannel<T> {
         taken.map_err(|(source, fault)| refuse(local, source, &fault)).is_ok()
     }
 
-    /// Takes values of rings into the buffer, if that is empty.
+    /// Moves values from the rings to the buffer, if that is empty.
     #[inline]
     pub(super) fn fill_from_rings(&self, local: &Local, steps: &mut Vec<ChannelStep<T>>) {
         if self.parts.control.inward.are_used.get() && self.home.borrow().is_empty() {
@@ -169,7 +169,7 @@ impl<T: CanSend> HomeChannel<T> {
         }
     }
 
-    /// The next value of any ring for a task of this place that may have it at once.
+    /// Returns the next value of any ring, if a task of this place may have it at once.
     #[inline]
     pub(super) fn pass_from_rings(&self, local: &Local, steps: &mut Vec<ChannelStep<T>>) -> Option<T> {
         if !self.home.borrow().may_pass() {
@@ -196,7 +196,7 @@ impl<T: CanSend> HomeChannel<T> {
         None
     }
 
-    /// Lets the place look into the rings as long as tasks wait for values.
+    /// Makes the place poll the rings as long as tasks wait for values.
     pub(super) fn watch_rings(self: &Rc<Self>, local: &Local) {
         if self.parts.control.inward.are_used.get() && !self.parts.control.inward.are_watched.get() {
             ChannelTable::of(local).borrow_mut().watch(Rc::clone(self) as Rc<dyn AnyChannel>);
@@ -227,7 +227,7 @@ impl<T: CanSend> HomeChannel<T> {
         Ok(())
     }
 
-    /// Sends the value that is wanted, if it is there; else the answer, unless the operation waits.
+    /// Sends the wanted value if there is one. Returns the answer otherwise, or `None` if the operation waits.
     fn want(
         self: &Rc<Self>,
         local: &Local,
@@ -254,8 +254,7 @@ impl<T: CanSend> HomeChannel<T> {
         }
     }
 
-    /// The value of an operation that was granted room, as far as it can be read. Only of a rendezvous does it wait for
-    /// an answer.
+    /// Receives the value, or its decoding error, of an operation that was granted room. Only a rendezvous answers.
     fn receive_chosen(
         &self,
         id: OperationId,
@@ -291,7 +290,7 @@ impl<T: CanSend> HomeChannel<T> {
         notice(format_args!("isles: {here}: a value of {source} for a channel is lost: {fault}"));
     }
 
-    /// A value for which `source` had a slot, as far as it can be read.
+    /// Receives a value for which `source` had a slot, or its decoding error.
     fn receive_item(
         &self,
         source: PlaceId,
@@ -305,13 +304,13 @@ impl<T: CanSend> HomeChannel<T> {
                 self.home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
             }
         };
-        // Values that nobody can receive any more are dropped here, where nothing is borrowed.
+        // A value that can no longer be received is dropped here, where nothing is borrowed.
         drop_caught(received.map_err(|_| Refused::of_service(SLOT_VIOLATION))?);
         Ok(())
     }
 }
 
-/// Asks for room; the answer, unless the operation waits.
+/// Asks for room. Returns the answer, or `None` if the operation waits.
 fn ask<T>(
     home: &RefCell<ChannelHome<T>>,
     id: OperationId,
@@ -327,7 +326,7 @@ fn ask<T>(
     }
 }
 
-/// The answer to an offer; none if it waits.
+/// Returns the answer to an offer, or `None` if it waits.
 fn offered<V>(number: u64, outcome: OfferOutcome<V>) -> Option<ChannelMessage> {
     match outcome {
         OfferOutcome::Accepted(slots) => Some(ChannelMessage::Accepted { operation: number, slots }),
@@ -360,7 +359,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             end.receive(local, source, head, reader)
         }
         None => {
-            // A channel that is gone here has returned the slots that it had.
+            // A channel that is gone here has already returned its slots.
             let answer = match head {
                 ChannelMessage::Slots { count: slots } => ChannelMessage::ReturnSlots { count: slots },
                 // The home waits for an answer all the same.

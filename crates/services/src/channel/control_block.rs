@@ -1,8 +1,9 @@
 //! The part of a channel at one place that touches no value.
 //!
-//! Apart from [`HomeChannel`](super::home::HomeChannel) and [`RemoteChannel`](super::remote::RemoteChannel), so that it
-//! is compiled once, with this crate, and not for each type of values. It keeps who waits, what they wait for and what
-//! became of it; values are kept by the end. Invariant: nothing is borrowed while a message is sent or a task is woken.
+//! Separate from [`HomeChannel`](super::home::HomeChannel) and [`RemoteChannel`](super::remote::RemoteChannel), so that
+//! it is compiled once, with this crate, and not for each value type. It records the waiting tasks, what they wait for
+//! and the outcomes; the values are in the end. Invariant: nothing is borrowed while a message is sent or a task is
+//! woken.
 
 use super::message::{ChannelId, ChannelMessage, ItemHeader};
 use super::ring::{InwardRings, OutwardRing, RingShape};
@@ -24,10 +25,10 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Work of one operation at the home: the lines of the two ends and of the waiting tasks, and one value. They are in a
-/// cache as far as that holds the whole buffer.
+/// Returns the work of one operation at the home: it touches the lines of both ends and of both wait queues, and one
+/// value, which hits a cache as far as that holds the whole buffer.
 pub(super) fn access(value_bytes: usize, capacity: u32) -> Work {
-    /// The two ends of the buffer, and the two queues of those who wait: a line each.
+    /// The two ends of the buffer and the two wait queues: a line each.
     const LINES: u64 = 4;
     const LINE_BYTES: u64 = 32;
     let value = value_bytes.max(1) as u64;
@@ -36,12 +37,12 @@ pub(super) fn access(value_bytes: usize, capacity: u32) -> Work {
     Work::new().integers(2 * LINES + lines).scattered(LINES, LINES * LINE_BYTES).scattered(lines, buffer)
 }
 
-/// Most bytes of a head with the name of its channel, but for one with a text: two numbers of 32 bits, one byte that
-/// says which head it is, two numbers of 64 bits, and a flag, as `postcard` writes them.
+/// Maximum bytes of a channel's id and a head without a text, as `postcard` writes them: two 32-bit numbers, one byte
+/// for the variant, two 64-bit numbers and a flag.
 const HEAD_BYTES_MAX: usize = 2 * 5 + 1 + 2 * 10 + 1;
 
-/// Returns the number of bytes that a value of `T` probably takes on the wire, at most: numbers take up to a fourth
-/// more than in memory, and what owns other memory has an unknown length.
+/// Returns the likely maximum size of a `T` on the wire, in bytes: numbers take up to a quarter more than in memory;
+/// the size of a type that owns other memory is unknown, and therefore guessed.
 pub(super) const fn value_bytes<T>() -> usize {
     if std::mem::needs_drop::<T>() { ROOM_GUESS } else { size_of::<T>() + size_of::<T>() / 4 + 1 }
 }
@@ -51,13 +52,13 @@ pub(super) const fn value_bytes<T>() -> usize {
 pub(crate) struct ChannelTable {
     serial: u32,
     ends: BTreeMap<ChannelId, Rc<dyn AnyChannel>>,
-    /// The channel to which an item came last: streams bring many to one.
+    /// The channel that received the last item: a stream sends many to one channel.
     recent: Option<Rc<dyn AnyChannel>>,
-    /// Channels for which tasks wait, and whose value rings this place looks into therefore.
+    /// Channels whose value rings this place polls, because tasks wait for their values.
     watched: Vec<Rc<dyn AnyChannel>>,
     /// Counts the `select!`s of the place.
     select_turn: u64,
-    /// The number of the `select!` within a branch of which something is polled now, and receives that wait there.
+    /// Number of the `select!` whose branch is being polled, and the receives that wait inside that branch.
     within_branch: Option<(u64, BranchReceives)>,
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct ChannelTable {
 pub(super) type BranchReceives = Vec<(Rc<dyn AnyChannel>, u64)>;
 
 impl ChannelTable {
-    /// Lets `receives` note those that wait from now on; those that were noted so far.
+    /// Replaces the list that collects waiting receives by `receives`. Returns the previous one.
     pub(super) fn note_within(
         &mut self,
         receives: Option<(u64, BranchReceives)>,
@@ -73,19 +74,19 @@ impl ChannelTable {
         std::mem::replace(&mut self.within_branch, receives)
     }
 
-    /// The number of the `select!` within a branch of which something is polled now.
+    /// Returns the number of the `select!` whose branch is being polled, if any.
     pub(super) fn choice_within(&self) -> Choice {
         self.within_branch.as_ref().map(|(number, _)| *number)
     }
 
-    /// Notes that a receive waits, if it is polled within a branch.
+    /// Notes that a receive waits, if it is polled inside a branch.
     pub(super) fn note_waiting(&mut self, end: &dyn Fn() -> Rc<dyn AnyChannel>, number: u64) {
         if let Some((_, receives)) = &mut self.within_branch {
             receives.push((end(), number));
         }
     }
 
-    /// The name of a new channel whose home is `here`.
+    /// Returns the id of a new channel whose home is `here`.
     pub(super) fn new_id(&mut self, here: PlaceId) -> ChannelId {
         let id = ChannelId { home: here, serial: self.serial };
         self.serial += 1;
@@ -101,38 +102,38 @@ impl ChannelTable {
     }
 
     pub(super) fn remove(&mut self, id: ChannelId) -> Option<Rc<dyn AnyChannel>> {
-        // The returned channel is kept by the caller, so that nothing is dropped here.
+        // The caller holds the returned channel, so that nothing is dropped here.
         self.recent.take_if(|recent| recent.control().id == id);
         self.ends.remove(&id)
     }
 
-    /// The channel to which an item came last, if another one follows in `reader`; its head is taken. No other message
-    /// begins with the same bytes.
+    /// Returns the channel that received the last item, if `reader` has another item for it, and consumes the head of
+    /// that. No other message begins with the same bytes.
     #[inline]
     pub(super) fn next_item(&self, reader: &mut Reader<'_>) -> Option<Rc<dyn AnyChannel>> {
         let recent = self.recent.as_ref()?;
         reader.take_prefix(recent.control().item_header.bytes()).then(|| Rc::clone(recent))
     }
 
-    /// Notes that an item has come to this channel, which is in the table.
+    /// Notes that `end`, which is in the table, received an item.
     pub(super) fn note_item(&mut self, end: &Rc<dyn AnyChannel>) {
         self.recent = Some(Rc::clone(end));
     }
 
-    /// Lets the place look into the value rings of this channel until no task waits for its values.
+    /// Polls the value rings of this channel until no task waits for its values.
     pub(super) fn watch(&mut self, end: Rc<dyn AnyChannel>) {
         if !end.control().inward.are_watched.replace(true) {
             self.watched.push(end);
         }
     }
 
-    /// Returns `true` if some task waits for a ring that holds a value.
+    /// Returns `true` if a value ring that a task waits for holds a value.
     #[inline]
     pub(crate) fn have_values(&self) -> bool {
         self.watched.iter().any(|end| end.control().inward.have_values())
     }
 
-    /// The number of a `select!`, each time the next one.
+    /// Returns the number of a new `select!`.
     pub(super) fn next_turn(&mut self) -> u64 {
         let next = self.select_turn + 1;
         std::mem::replace(&mut self.select_turn, next)
@@ -179,11 +180,11 @@ impl Service for RefCell<ChannelTable> {
     }
 }
 
-/// An end of a channel, whatever the type of its values.
+/// An end of a channel, with the value type erased.
 pub(super) trait AnyChannel {
     fn control(&self) -> &ControlBlock;
 
-    /// A message about this channel.
+    /// Receives a message about this channel.
     fn receive(
         self: Rc<Self>,
         local: &Local,
@@ -195,20 +196,19 @@ pub(super) trait AnyChannel {
     /// Gives up a receive that waits; it begins anew when it is polled again.
     fn suspend_receive(self: Rc<Self>, local: &Local, number: u64);
 
-    /// Describes, at the home, which places' tasks have what the waiting senders wait for, one line each.
+    /// Describes, at the home, the places whose tasks hold what the waiting senders wait for, one line each.
     fn explain_holders(&self) -> Vec<String>;
 
-    /// Handles the death of a place, all of whose messages have arrived.
+    /// Handles the death of `place`, after its last message.
     fn place_died(self: Rc<Self>, local: &Local, place: PlaceId);
 
-    /// Gives, at the home, values of rings to the tasks that wait for them; returns how many, and whether some still
-    /// wait.
+    /// Delivers, at the home, values of rings to waiting tasks. Returns their number, and whether tasks still wait.
     fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool);
 
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
 }
 
-/// Looks into the value rings of all channels for which tasks wait; how many values there were.
+/// Polls the value rings of all watched channels. Returns the number of values delivered.
 #[inline]
 pub(crate) fn poll_rings(local: &Local) -> usize {
     let (mut served, mut index) = (0, 0);
@@ -246,11 +246,11 @@ pub(super) enum ChannelKind {
     Buffered {
         /// In values.
         capacity: NonZeroU32,
-        /// Shape of a value ring of the channel, if it can have some: of those that come to the home, and of the one
-        /// that goes from another place.
+        /// Shape of the value rings, if the channel can have any: at the home one from each sending place, elsewhere
+        /// the one to the home.
         ring_shape: Option<RingShape>,
     },
-    /// A value stays with its sender until a receiver has taken it.
+    /// Unbuffered: a value stays with its sender until a receiver has taken it.
     Rendezvous,
 }
 
@@ -281,7 +281,7 @@ impl ChannelKind {
         }
     }
 
-    /// Returns the message that asks for room. Only a rendezvous needs to know the `select!`.
+    /// Returns the message that asks for room. Only a rendezvous needs the number of the `select!`.
     pub(super) fn ask_message(self, operation: u64, waits: bool, choice: Choice) -> ChannelMessage {
         match (self, choice) {
             (ChannelKind::Rendezvous, Some(choice)) => ChannelMessage::AskSelect { operation, waits, choice },
@@ -289,7 +289,7 @@ impl ChannelKind {
         }
     }
 
-    /// Returns the message that asks for a value. Only a rendezvous needs to know the `select!`.
+    /// Returns the message that asks for a value. Only a rendezvous needs the number of the `select!`.
     pub(super) fn want_message(self, operation: u64, waits: bool, choice: Choice) -> ChannelMessage {
         match (self, choice) {
             (ChannelKind::Rendezvous, Some(choice)) => {
@@ -303,7 +303,7 @@ impl ChannelKind {
 /// The value ring is held ([`ControlBlock::hold_ring`]).
 pub(super) struct RingHeld;
 
-/// A channel at one place, but for its values.
+/// A channel at one place, without its values.
 pub(super) struct ControlBlock {
     pub(super) id: ChannelId,
     pub(super) here: PlaceId,
@@ -312,29 +312,32 @@ pub(super) struct ControlBlock {
     is_home: bool,
     /// Cost of one operation at a home on a modelled chip.
     pub(super) access: Option<Work>,
-    /// Elsewhere: what may be sent without asking.
+    /// Elsewhere: slots for values that may be sent without asking.
     slots: RefCell<SlotPool>,
     pub(super) waits: Waits,
     /// Operations that take the values arriving here.
     pub(super) arrivals: RefCell<Arrivals>,
-    /// Elsewhere: the home is to be told when there are none.
+    /// Elsewhere: true if the home must be told when no arrived value is left.
     is_settling: Cell<bool>,
     next: Cell<u64>,
     pub(super) inward: InwardRings,
     pub(super) outward: OnceCell<OutwardRing>,
-    /// Number of the operation whose answer, or that of a later one, releases the ring; until then nothing goes through
-    /// it: a value is under way in a message that nobody answers, and must not be overtaken.
+    /// Number of the first operation whose answer releases the ring; the answer to a later one does so as well. Until
+    /// then nothing goes through the ring: a value is in transit in a message that is not answered, and must not be
+    /// overtaken.
     held_until: Cell<Option<u64>>,
     /// Bytes with which each item begins.
     pub(super) item_header: ItemHeader,
-    /// Number of receives of the home's tasks that look at the clock first, because tasks of other places receive, too.
+    /// Number of receives by the home's tasks that still read the clock first, because tasks of other places receive
+    /// too.
     watchful: Cell<u32>,
-    /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
+    /// Elsewhere: number of handles at this place. At the home: number of handle kinds that still have a handle
+    /// anywhere.
     handles: Cell<u32>,
 }
 
 impl ControlBlock {
-    /// The channel `id` at the place of `local`; at its home with two kinds of handles, elsewhere with none.
+    /// Creates the channel `id` at the place of `local`; at its home with two kinds of handles, elsewhere with none.
     pub(super) fn new(local: &Local, id: ChannelId, kind: ChannelKind, access: Option<Work>) -> ControlBlock {
         let here = local.here();
         let is_home = id.home == here;
@@ -359,13 +362,13 @@ impl ControlBlock {
         }
     }
 
-    /// Returns `true` if the channel is one of the run of `local`.
+    /// Returns `true` if the channel belongs to the run of `local`.
     #[inline]
     pub(super) fn is_of_run(&self, local: &Local) -> bool {
         self.attachment == local.attachment()
     }
 
-    /// Lets the home pay for one operation.
+    /// Charges the home for one operation.
     #[inline]
     pub(super) fn charge(&self, local: &Local) {
         if let Some(access) = &self.access {
@@ -373,13 +376,13 @@ impl ControlBlock {
         }
     }
 
-    /// Notes that tasks of other places receive from this home, or are about to: its own tasks do not keep the values
-    /// from them by receiving again and again within one long turn.
+    /// Notes that tasks of other places receive from this home, or are about to, so that its own tasks do not take all
+    /// values in one long turn.
     pub(super) fn note_remote_receiver(&self) {
         self.watchful.set(WATCHFUL_RECEIVES);
     }
 
-    /// Returns `true` if a task that receives at the home must look at the clock first.
+    /// Returns `true` if a task that receives at the home must read the clock first.
     #[inline]
     pub(super) fn is_watchful(&self) -> bool {
         let left = self.watchful.get();
@@ -389,7 +392,8 @@ impl ControlBlock {
         }
     }
 
-    /// Returns the `select!` of an operation: its own, or, of a rendezvous, that around the future it is polled in.
+    /// Returns the `select!` of an operation: `choice`, or at a rendezvous also the `select!` around the future that
+    /// polls it.
     pub(super) fn choice_or_within(&self, local: &Local, choice: &Choice) -> Choice {
         match self.kind {
             ChannelKind::Buffered { .. } => *choice,
@@ -403,7 +407,7 @@ impl ControlBlock {
         number
     }
 
-    /// Sends a message without a value; what becomes of the operation if that is not possible.
+    /// Sends a message without a value. Returns the outcome of the operation as an error if that fails.
     pub(super) fn send_message(
         &self,
         local: &Local,
@@ -413,7 +417,7 @@ impl ControlBlock {
         self.send_message_with(local, to, head, 0, &|_| Ok(()))
     }
 
-    /// As [`ControlBlock::send_message`], with what `put` writes after the head, probably at most `room` bytes.
+    /// As [`ControlBlock::send_message`]; `put` writes more after the head, probably at most `room` bytes.
     #[inline]
     pub(super) fn send_message_with(
         &self,
@@ -448,8 +452,7 @@ impl ControlBlock {
         sent.map(drop).map_err(unsent)
     }
 
-    /// Holds the ring after a value was sent in a message that is not answered, until what is asked after it is
-    /// answered.
+    /// Holds the ring after a value was sent in a message that is not answered, until a later request is answered.
     pub(super) fn hold_ring(&self) {
         self.held_until.set(self.outward.get().map(|_| self.next.get()));
     }
@@ -457,7 +460,7 @@ impl ControlBlock {
     /// Returns the ring for values sent by slots, unless it is held.
     ///
     /// # Errors
-    /// It is.
+    /// The ring is held.
     #[inline]
     pub(super) fn free_ring(&self) -> Result<Option<&OutwardRing>, RingHeld> {
         if self.held_until.get().is_some() { Err(RingHeld) } else { Ok(self.outward.get()) }
@@ -469,15 +472,15 @@ impl ControlBlock {
         }
     }
 
-    /// Gives a slot back that was taken, and not used.
+    /// Puts back a slot that was taken and not used.
     pub(super) fn keep_slot(&self, local: &Local) {
         self.receive_slots(local, 1);
     }
 
-    /// Takes a slot for a value, elsewhere: whether there was one.
+    /// Takes a slot for a value, elsewhere. Returns `false` if there is none.
     ///
     /// # Errors
-    /// With the answer, if nothing can be sent.
+    /// The answer, if nothing can be sent.
     #[inline]
     pub(super) fn take_slot(&self, local: &Local) -> Result<bool, ChannelAnswer> {
         let mut slots = self.slots.borrow_mut();
@@ -488,7 +491,7 @@ impl ControlBlock {
         }
     }
 
-    /// Asks the home, and waits for its answer to `number`: as [`ControlBlock::send_message`].
+    /// Sends `head` to the home and waits for the answer to `number`; errors as in [`ControlBlock::send_message`].
     pub(super) fn ask(
         &self,
         local: &Local,
@@ -504,7 +507,7 @@ impl ControlBlock {
         self.waits_if_sent(number, self.send_message(local, self.id.home, head))
     }
 
-    /// Returns the outcome of an operation that waits if its message was sent.
+    /// Returns `Err(number)` if the message was sent, so that the operation waits, and otherwise its answer.
     pub(super) fn waits_if_sent(&self, number: u64, sent: Result<(), ChannelAnswer>) -> Begun {
         match sent {
             Ok(()) => Err(number),
@@ -534,7 +537,7 @@ impl ControlBlock {
         }
     }
 
-    /// Tells the home, if it wants to know, that no value is left here.
+    /// Reports to the home that no value is left here, if it has asked for that.
     pub(super) fn report_if_settled(&self, local: &Local) {
         if self.arrivals.borrow().is_empty() && self.is_settling.take() {
             // A dead home need not know.
@@ -542,7 +545,7 @@ impl ControlBlock {
         }
     }
 
-    /// Takes in what the home says without a value: the answer to an operation, if it is one.
+    /// Receives a message of the home without a value. Returns the operation and its answer, if it is one.
     pub(super) fn receive_from_home(
         &self,
         local: &Local,
@@ -580,7 +583,7 @@ impl ControlBlock {
                 let mut pool = self.slots.borrow_mut();
                 let slots = if head == ChannelMessage::Recall { pool.recall() } else { pool.close() };
                 drop(pool);
-                // Told also if there are none: the home waits for the answer.
+                // Sent even if there are none: the home waits for the answer.
                 let _ = self.send_message(local, self.id.home, &ChannelMessage::ReturnSlots { count: slots });
                 return Ok(None);
             }
@@ -595,14 +598,14 @@ impl ControlBlock {
         self.return_slots(local, back);
     }
 
-    /// One handle more here.
+    /// Counts a further handle here.
     pub(super) fn retain(&self) {
         if !self.is_home {
             self.handles.set(self.handles.get() + 1);
         }
     }
 
-    /// One handle less here.
+    /// Releases a handle here.
     pub(super) fn release(&self) {
         if !self.is_home {
             self.handles.set(self.handles.get().saturating_sub(1));
@@ -610,18 +613,18 @@ impl ControlBlock {
         }
     }
 
-    /// Releases, at the home, one kind of handles; returns the channel, if that was the last.
+    /// Releases, at the home, one kind of handles. Returns the channel if that was the last.
     #[must_use = "what is in the channel is to be dropped when nothing is borrowed"]
     pub(super) fn release_kind(&self, local: &Local) -> Option<Rc<dyn AnyChannel>> {
         self.handles.set(self.handles.get() - 1);
         if self.handles.get() == 0 { ChannelTable::of(local).borrow_mut().remove(self.id) } else { None }
     }
 
-    /// Removes what is left of the channel here when no handle and no operation is left.
+    /// Removes the channel here when no handle and no operation is left.
     pub(super) fn forget_if_unused(&self, local: &Local) {
         let is_unused = || self.waits.is_empty() && self.arrivals.borrow().is_idle();
         if !self.is_home && self.handles.get() == 0 && is_unused() {
-            // First, because to return slots may deliver a message that brings more.
+            // First, because returning slots may deliver a message that brings more.
             let end = ChannelTable::of(local).borrow_mut().remove(self.id);
             let unused = self.slots.borrow_mut().recall();
             self.return_slots(local, unused);
@@ -629,14 +632,14 @@ impl ControlBlock {
         }
     }
 
-    /// Describes what the waiting operations here wait for, one line each.
+    /// Describes the resources that operations here wait for, one line each.
     fn explain(&self) -> Vec<String> {
         let line = |(what, caller)| format!("{what} a channel of {}, at {caller}", self.id.home);
         self.waits.wanted().into_iter().map(line).collect()
     }
 }
 
-/// Lets the place pay for work on a modelled chip.
+/// Charges the place for work on a modelled chip.
 #[cold]
 fn charge(local: &Local, access: &Work) {
     if let Some(model) = local.endpoint().work_model() {

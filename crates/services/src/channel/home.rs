@@ -1,8 +1,7 @@
 //! A channel at its home: the buffer, and the operations of the home's own tasks.
 //!
-//! Carries out the steps of the protocol. A value moves: it is in the buffer, in a message, among those that have come
-//! here, or with its task. Invariant: nothing is borrowed while a message is sent, a value is dropped, or a task is
-//! woken.
+//! Carries out the steps of the protocol. A value is in the buffer, in a message, among the arrived values, or with its
+//! task. Invariant: nothing is borrowed while a message is sent, a value is dropped, or a task is woken.
 
 use super::control_block::{AnyChannel, ChannelKind, ControlBlock, access};
 use super::local_channel::{ChannelEnd, EndParts, ReceiveOptions, SendOptions};
@@ -21,7 +20,7 @@ use isles_telemetry::CounterId;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Longer memory for steps is not kept.
+/// Maximum size of the memory for steps that is kept for reuse.
 const SPARE_BYTES_MAX: usize = 1 << 10;
 
 /// A channel at its home.
@@ -30,12 +29,12 @@ pub(crate) struct HomeChannel<T> {
     /// The buffer.
     pub(super) home: RefCell<ChannelHome<T>>,
     steps: OutputQueue<ChannelStep<T>>,
-    /// Memory for the next steps, which are few each time.
+    /// Memory for the next steps, of which each operation has few.
     spare: Cell<Vec<ChannelStep<T>>>,
 }
 
 impl<T: CanSend> HomeChannel<T> {
-    /// A new channel whose home is here, counted by two kinds of handles.
+    /// Creates a channel whose home is here.
     pub(super) fn make(local: &Local, capacity: u32) -> Rc<HomeChannel<T>> {
         let id = ChannelTable::of(local).borrow_mut().new_id(local.here());
         let home = ChannelHome::new(local.here(), capacity);
@@ -47,7 +46,7 @@ impl<T: CanSend> HomeChannel<T> {
         end
     }
 
-    /// The channel of this name, whose home is here; none if it is not that of a `T`, or gone.
+    /// Returns the channel `id`, whose home is here; `None` if it is gone or its values are no `T`.
     pub(super) fn of(local: &Local, id: ChannelId) -> Option<Rc<HomeChannel<T>>> {
         let known = ChannelTable::of(local).borrow().get(id);
         known?.into_any().downcast().ok()
@@ -62,7 +61,7 @@ impl<T: CanSend> HomeChannel<T> {
         OperationId { place: self.parts.control.here, number }
     }
 
-    /// As [`ChannelEnd::send`], where there is more to do than to put the value into the buffer.
+    /// As [`ChannelEnd::send`], if more is needed than to put the value into the buffer.
     #[inline(never)]
     fn send_slow(
         self: &Rc<Self>,
@@ -108,7 +107,7 @@ impl<T: CanSend> HomeChannel<T> {
         outcome
     }
 
-    /// As [`ChannelEnd::receive_value`], where there is more to do than to take a value out of the buffer.
+    /// As [`ChannelEnd::receive_value`], if more is needed than to take a value out of the buffer.
     #[inline(never)]
     fn receive_slow(
         self: &Rc<Self>,
@@ -119,7 +118,7 @@ impl<T: CanSend> HomeChannel<T> {
     ) -> Begun {
         let choice = self.parts.control.choice_or_within(local, &options.choice);
         let mut steps = self.new_steps();
-        // Values that lie here for others would come first.
+        // Values that have arrived for other tasks would come first.
         if self.parts.arrived.borrow().is_empty() {
             *value = self.home.borrow_mut().take_offer(&mut steps);
             if value.is_some() {
@@ -147,8 +146,7 @@ impl<T: CanSend> HomeChannel<T> {
         }
     }
 
-    /// Returns the value for a task of the home that has one at once; if earlier ones lie here for others, it is the
-    /// first of them.
+    /// Exchanges `value` for the first arrived value, if there is one: tasks of the home take values in order.
     #[inline]
     fn exchange(&self, value: T) -> T {
         let mut arrived = self.parts.arrived.borrow_mut();
@@ -161,7 +159,7 @@ impl<T: CanSend> HomeChannel<T> {
         }
     }
 
-    /// Ends one side at the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
+    /// Closes one side at the home: the last sender anywhere is gone, or the last receiver if `is_receiver`.
     pub(super) fn close_side(self: &Rc<Self>, is_receiver: bool) {
         let abandoned = self.parts.control.attachment.try_with(|local| {
             let mut steps = self.new_steps();
@@ -176,7 +174,7 @@ impl<T: CanSend> HomeChannel<T> {
         drop(abandoned);
     }
 
-    /// An empty list for the steps of the protocol.
+    /// Returns an empty list for steps of the protocol.
     #[inline]
     pub(super) fn new_steps(&self) -> Vec<ChannelStep<T>> {
         self.spare.take()
@@ -220,7 +218,7 @@ impl<T: CanSend> HomeChannel<T> {
             ChannelStep::Decline(id, value) => {
                 (id, ChannelAnswer::Declined, ChannelMessage::Declined { operation: id.number }, Some(value))
             }
-            // A dead place is told nothing.
+            // A message to a dead place is dropped.
             ChannelStep::Announce(to, slots) => {
                 return drop(self.parts.control.send_message(
                     local,
@@ -241,7 +239,7 @@ impl<T: CanSend> HomeChannel<T> {
         if id.place == self.parts.control.here {
             return self.answer(local, id.number, answer, value);
         }
-        // As above. The sender has kept its value; what is here is a copy.
+        // As above. The sender has kept its value; the one here is a copy.
         let _ = self.parts.control.send_message(local, id.place, &head);
         drop_caught(value);
     }
@@ -254,7 +252,7 @@ impl<T: CanSend> HomeChannel<T> {
         drop_caught(value);
     }
 
-    /// Sends a copy of the value of a rendezvous, which stays here until it is taken.
+    /// Sends a copy of the value of a rendezvous; the original stays here until the copy is taken.
     fn lend(self: &Rc<Self>, local: &Local, id: OperationId, value: T) {
         if id.place == self.parts.control.here {
             return self.arrive(local, id.number, value);
@@ -263,7 +261,7 @@ impl<T: CanSend> HomeChannel<T> {
         let mut steps = self.new_steps();
         let unneeded = self.home.borrow_mut().retain(id, value, &mut steps);
         if !is_written {
-            // Its receiver has the error, as of a value that it cannot read.
+            // The receiver gets the error, as for a value that it cannot decode.
             let taken = self.home.borrow_mut().taken(id, &mut steps);
             drop_caught(taken);
         }
@@ -383,7 +381,7 @@ impl<T: CanSend> ChannelEnd for HomeChannel<T> {
 
     fn send_taken(self: &Rc<Self>, local: &Local, number: u64) {
         let mut steps = self.new_steps();
-        // No value is left: those of this place were not copied.
+        // No value is left: values for tasks of this place are not copied.
         let _ = self.home.borrow_mut().taken(self.id(number), &mut steps);
         self.execute_steps(local, steps);
     }

@@ -1,7 +1,7 @@
 //! A channel at one place: its home, or an end at another place.
 //!
-//! The type says which, from the creation on. Both hold values that have arrived for tasks of this place, and answers
-//! to its operations. Invariant: nothing is borrowed while a message is sent, a value is dropped, or a task is woken.
+//! Each has a type of its own. Both hold values that have arrived for tasks of this place, and answers to its
+//! operations. Invariant: nothing is borrowed while a message is sent, a value is dropped, or a task is woken.
 
 use super::control_block::{AnyChannel, ControlBlock, value_bytes};
 use super::home::HomeChannel;
@@ -25,15 +25,15 @@ pub(super) struct SendOptions {
     pub(super) reserves: bool,
     /// True if the send waits for room.
     pub(super) blocking: bool,
-    /// The `select!` of which it is a branch.
+    /// The `select!` that the send is a branch of.
     pub(super) choice: Choice,
 }
 
-/// Options of a receive. Passed by reference, as those of a send.
+/// Options of a receive. Passed by reference, like those of a send.
 pub(super) struct ReceiveOptions {
     /// True if the receive waits for a value.
     pub(super) blocking: bool,
-    /// The `select!` of which it is a branch.
+    /// The `select!` that the receive is a branch of.
     pub(super) choice: Choice,
 }
 
@@ -69,7 +69,7 @@ impl<T> LocalChannel<T> {
     }
 }
 
-/// Calls a method of the end of a channel, whichever it is.
+/// Calls a method of either end of a channel.
 macro_rules! either {
     ($channel:expr, $end:ident => $call:expr) => {
         match $channel {
@@ -80,7 +80,8 @@ macro_rules! either {
 }
 
 impl<T: CanSend> LocalChannel<T> {
-    /// The channel of this name here, for a handle that has arrived; none if it is not that of a `T`, or gone.
+    /// Returns the channel `id` at this place, for a handle that has arrived; `None` if it is gone or its values are no
+    /// `T`.
     pub(super) fn of(local: &Local, id: ChannelId, capacity: u32) -> Option<LocalChannel<T>> {
         let channel = if id.home == local.here() {
             LocalChannel::Home(HomeChannel::of(local, id)?)
@@ -91,12 +92,12 @@ impl<T: CanSend> LocalChannel<T> {
         Some(channel)
     }
 
-    /// The channel, whatever its type.
+    /// Returns the channel with its value type erased.
     pub(super) fn any(&self) -> Rc<dyn AnyChannel> {
         either!(self, end => Rc::clone(end) as Rc<dyn AnyChannel>)
     }
 
-    /// Begins to send `value`, which stays there if it is not sent.
+    /// Begins to send `value`, which is left in place if it is not sent.
     #[inline]
     pub(super) fn send(
         &self,
@@ -111,8 +112,8 @@ impl<T: CanSend> LocalChannel<T> {
         })
     }
 
-    /// Sends the value of an operation that was granted room. Ready if it is over; of a rendezvous, it waits until the
-    /// value is taken, or is declined.
+    /// Sends the value of an operation that was granted room. Returns the answer, or `None` at a rendezvous, where the
+    /// operation waits until the value is taken or declined.
     pub(super) fn choose(&self, number: u64, value: &mut Option<T>, caller: Caller) -> Option<ChannelAnswer> {
         Local::with(|local| either!(self, end => end.choose(local, number, value, caller)))
     }
@@ -132,7 +133,7 @@ impl<T: CanSend> LocalChannel<T> {
         })
     }
 
-    /// Waits on, after the value that was sent has been declined.
+    /// Waits again, after the sent value has been declined.
     pub(super) fn wait_again(&self, number: u64, caller: Caller) {
         self.control().wait(number, "room in", caller);
     }
@@ -142,7 +143,7 @@ impl<T: CanSend> LocalChannel<T> {
         either!(self, end => end.take_arrived())
     }
 
-    /// Closes the channel on behalf of a task here: nothing can be sent any more.
+    /// Closes the channel on behalf of a task here: no more values can be sent.
     pub(super) fn close(&self) {
         either!(self, end => end.close());
     }
@@ -158,19 +159,19 @@ impl<T: CanSend> LocalChannel<T> {
         either!(self, end => end.give_up_send(number));
     }
 
-    /// The room that this send was granted, and that it has looked at, is not needed.
+    /// Returns the room that this send was granted, after its task has seen the grant.
     pub(super) fn give_up_room(&self, number: u64) {
         let control = self.control();
         control.attachment.try_with(|local| either!(self, end => end.cancel_send(local, number)));
     }
 }
 
-/// The parts of a channel that every place has.
+/// The parts that a channel has at every place.
 pub(super) struct EndParts<T> {
     pub(super) control: ControlBlock,
-    /// The values that have come for receives of this place, each with the one for which it came.
+    /// Values that have arrived for receives of this place, each with the number of its receive.
     pub(super) arrived: RefCell<VecDeque<(u64, T)>>,
-    /// Values of sends of this place that come back to them.
+    /// Values that were returned to sends of this place.
     returned: RefCell<Vec<(u64, T)>>,
 }
 
@@ -191,7 +192,7 @@ impl<T> EndParts<T> {
         }
     }
 
-    /// The value of a send that has come back to it.
+    /// Takes the value that was returned to send `number`, if any.
     pub(super) fn take_returned(&self, number: u64) -> Option<T> {
         let mut returned = self.returned.borrow_mut();
         let found = returned.iter().position(|(of, _)| *of == number)?;
@@ -212,14 +213,14 @@ impl<T: CanSend> EndParts<T> {
     }
 }
 
-/// An end of a channel: its home, or that of another place.
+/// An end of a channel: at its home, or at another place.
 pub(super) trait ChannelEnd: Sized + 'static {
     /// Type of the values.
     type Value: CanSend;
 
     fn parts(&self) -> &EndParts<Self::Value>;
 
-    /// As [`LocalChannel::send`], in the run of the channel.
+    /// As [`LocalChannel::send`]; `local` is of the channel's run.
     fn send(
         self: &Rc<Self>,
         local: &Local,
@@ -237,7 +238,7 @@ pub(super) trait ChannelEnd: Sized + 'static {
         caller: Caller,
     ) -> Option<ChannelAnswer>;
 
-    /// As [`LocalChannel::receive_value`], in the run of the channel.
+    /// As [`LocalChannel::receive_value`]; `local` is of the channel's run.
     fn receive_value(
         self: &Rc<Self>,
         local: &Local,
@@ -267,10 +268,10 @@ pub(super) trait ChannelEnd: Sized + 'static {
     /// As [`AnyChannel::place_died`].
     fn place_died(self: &Rc<Self>, local: &Local, place: PlaceId);
 
-    /// Tells the home that a value that had come here was taken.
+    /// Tells the home that the value for receive `number` was taken.
     fn send_taken(self: &Rc<Self>, local: &Local, number: u64);
 
-    /// Gives a value back that is nobody's here.
+    /// Returns a value to the home that no task here waits for.
     fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: Self::Value);
 
     /// Tells the home that nobody waits for the answer to this receive any more.
@@ -290,7 +291,7 @@ pub(super) trait ChannelEnd: Sized + 'static {
         Some(value)
     }
 
-    /// Delivers a value that has arrived for this receive, or for the next one.
+    /// Delivers an arrived value to this receive, or to the next one if this one was given up.
     fn arrive(self: &Rc<Self>, local: &Local, number: u64, value: Self::Value) {
         self.parts().arrived.borrow_mut().push_back((number, value));
         let step = self.parts().control.arrivals.borrow_mut().arrived(number);
@@ -320,7 +321,7 @@ pub(super) trait ChannelEnd: Sized + 'static {
         }
     }
 
-    /// Ends an operation of this place that was answered, except by a value; `value` comes back to a send.
+    /// Ends an operation of this place with an answer that is no value; `value` is returned to a send.
     fn answer(
         self: &Rc<Self>,
         local: &Local,

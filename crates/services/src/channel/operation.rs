@@ -1,7 +1,7 @@
-//! Operations on channels, as futures: to send and to receive.
+//! The futures of sends and receives.
 //!
-//! Each begins in its first poll, when the place allows it, and ends with the answer of the channel. Invariant: one
-//! that is dropped before its end is given up.
+//! An operation begins in its first poll, when the place allows it, and ends with the answer of the channel. Invariant:
+//! an operation that is dropped before its end is given up.
 
 use super::error::{RecvError, SendError, SendErrorKind};
 use super::local_channel::{LocalChannel, ReceiveOptions, SendOptions};
@@ -24,7 +24,7 @@ use std::time::Duration;
 #[derive(Clone, Copy)]
 enum Progress {
     New,
-    /// It waits for the answer to this number.
+    /// Waits for the answer to this number.
     Waiting(u64),
     Over,
 }
@@ -34,9 +34,9 @@ struct ChannelOperation<'a, T: CanSend> {
     end: &'a LocalChannel<T>,
     caller: Caller,
     progress: Progress,
-    /// Its number, once it has waited.
+    /// Number of the operation, once it has waited.
     number: Option<u64>,
-    /// Name of its span, if it waits; and that span.
+    /// Name of the span that covers the wait.
     name: &'static str,
     span: OpenSpan,
 }
@@ -46,8 +46,8 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
         ChannelOperation { end, caller, progress: Progress::New, number: None, name, span: OpenSpan::NONE }
     }
 
-    /// Begins a new operation by `begin`, when the place allows it: the answer if that is all, none if it waits now.
-    /// The common operations of a stream are in one piece, with one look at the place.
+    /// Begins a new operation by `begin`, when the place allows it. Returns its answer, or `None` if it waits now. The
+    /// fast path of a stream runs in one access to `Local`.
     #[inline]
     fn poll_begin(
         &mut self,
@@ -81,7 +81,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
         self.span = local.span(self.name, Some(self.end.control().id.home), source);
     }
 
-    /// The answer to an operation that waits.
+    /// Polls the answer to an operation that waits.
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<ChannelAnswer> {
         let Progress::Waiting(number) = self.progress else { return Poll::Ready(ChannelAnswer::Ended) };
         let answer = ready!(self.end.control().waits.poll(number, context.waker()));
@@ -90,7 +90,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
         Poll::Ready(answer)
     }
 
-    /// Tells the `select!` within a branch of which it is polled, if it is, that it waits.
+    /// Notes that the operation waits with the `select!` whose branch polls it, if any.
     fn note_waiting(&self) {
         if let Progress::Waiting(number) = self.progress {
             let end = || self.end.any();
@@ -98,7 +98,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
         }
     }
 
-    /// Its number, if it waits. It begins anew if it is polled again.
+    /// Resets the operation, so that it begins anew when polled again. Returns its number, if it waited.
     fn give_up(&mut self) -> Option<u64> {
         self.span = OpenSpan::NONE;
         match std::mem::replace(&mut self.progress, Progress::New) {
@@ -107,7 +107,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
         }
     }
 
-    /// Returns `true` if the operation has begun, so that there may be something to give up.
+    /// Returns `true` if the operation waits and must be given up.
     #[inline]
     fn has_begun(&self) -> bool {
         matches!(self.progress, Progress::Waiting(_))
@@ -132,26 +132,26 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
 
 /// Future of [`Sender::send`](super::Sender::send) and [`Sender::try_send`](super::Sender::try_send).
 ///
-/// A send that is dropped before its end may have sent its value or not; in a `select!` it has not.
+/// A send that is dropped before its end may or may not have sent its value; in a `select!` it has not.
 #[must_use = "a send does nothing unless it is awaited"]
 pub struct SendFuture<'a, T: CanSend> {
     operation: ChannelOperation<'a, T>,
     value: Option<T>,
     options: SendOptions,
     stage: Stage,
-    /// Number of times its value was declined.
+    /// Number of times the value was declined.
     declined: u32,
 }
 
 /// Progress of a send that asks before it sends.
 enum Stage {
-    /// Its value is here.
+    /// The value is here.
     Undecided,
-    /// It may send its value, and waits until it tries again.
+    /// Room is granted, after a decline; the send waits before it tries again.
     Granted(u64, Pin<Box<Sleep>>),
-    /// Its value was sent over a rendezvous; whether that is taken is not known yet.
+    /// The value was sent over a rendezvous; it is not known yet whether it is taken.
     Chosen,
-    /// Its value was accepted and is not on its way yet.
+    /// The value was accepted but its message has not left yet.
     Leaving,
 }
 
@@ -165,24 +165,25 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         SendFuture { operation, value, options, stage, declined: 0 }
     }
 
-    /// Lets the value stay here until there is room for it. So nothing is sent if it is dropped before it has
-    /// [been chosen](SendFuture::is_chosen).
+    /// Keeps the value here until room is granted: a send that is dropped before it has [been
+    /// chosen](SendFuture::is_chosen) sends nothing.
     pub(super) fn ask(mut self) -> SendFuture<'a, T> {
         self.options.reserves = true;
         self
     }
 
-    /// Lets it be one of several, of which one happens. It waits if it `waits`.
+    /// Makes the send a branch of the `select!` `choice`; it waits for room only if `waits`.
     pub(super) fn select(&mut self, choice: Choice, waits: bool) {
         self.options = SendOptions { reserves: true, blocking: waits && self.options.blocking, choice };
     }
 
-    /// Returns `true` if its value has been sent over a rendezvous whose end is not known: then no other may be chosen.
+    /// Returns `true` if the value was sent over a rendezvous and its outcome is unknown: no other branch may be
+    /// chosen.
     pub(super) fn is_chosen(&self) -> bool {
         matches!(self.stage, Stage::Chosen)
     }
 
-    /// Lets it begin anew when it is polled again. It has not been chosen.
+    /// Gives up the send, which begins anew when polled again. In a `select!`, only for a send that is not chosen.
     pub(super) fn suspend(&mut self) {
         let stage = std::mem::replace(&mut self.stage, Stage::Undecided);
         let number = self.operation.give_up();
@@ -194,7 +195,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         }
     }
 
-    /// The error that it ends with at a deadline, if nothing was sent.
+    /// Gives up the send at a deadline. Returns the error, unless the value may have been sent.
     pub(super) fn give_up(mut self) -> Result<(), SendError<T>> {
         self.suspend();
         self.refused(SendErrorKind::DeadlinePassed)
@@ -225,8 +226,8 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         }
     }
 
-    /// Returns the pause before a declined value is sent again; two that decline each other wait for different times,
-    /// and so do not decline each other for ever.
+    /// Returns the pause before a declined value is sent again. The pause differs between two senders, which therefore
+    /// do not decline each other for ever.
     fn retry_delay(&self, number: u64) -> Duration {
         let here = u64::from(self.operation.end.control().here.0);
         let mixed =
@@ -234,7 +235,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         Duration::from_nanos((mixed >> 40) % (1000 << self.declined.min(10)))
     }
 
-    /// Sends the value for which room was granted; the answer, if that is known at once.
+    /// Sends the value for which room was granted. Returns the answer, if it is known at once.
     fn choose(&mut self, number: u64) -> Option<ChannelAnswer> {
         let answer = self.operation.end.choose(number, &mut self.value, self.operation.caller);
         if answer.is_none() {
@@ -244,8 +245,8 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         answer
     }
 
-    /// Polls a send whose value was accepted: ready when that is on its way. One of several ends at once, because it
-    /// may be dropped only if nothing was sent.
+    /// Polls a send whose value was accepted; ready when its message has left. A branch of a `select!` is ready at
+    /// once, because it may be dropped only if nothing was sent.
     #[inline]
     fn poll_accepted(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         self.value = None;
@@ -257,7 +258,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         Poll::Ready(Ok(()))
     }
 
-    /// The answer to a send that has begun.
+    /// Polls the answer to a send that has begun.
     #[inline(never)]
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<ChannelAnswer> {
         loop {
@@ -341,7 +342,7 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
 
 /// Future of [`Receiver::recv`](super::Receiver::recv) and [`Receiver::try_recv`](super::Receiver::try_recv).
 ///
-/// One that is dropped before its end has received nothing: a value that arrives for it is the next that is received.
+/// A receive that is dropped before its end has received nothing: a value that arrives for it goes to the next receive.
 #[must_use = "nothing is received unless it is awaited"]
 pub struct RecvFuture<'a, T: CanSend> {
     operation: ChannelOperation<'a, T>,
@@ -354,7 +355,7 @@ impl<'a, T: CanSend> RecvFuture<'a, T> {
         RecvFuture { operation, options: ReceiveOptions { blocking: waits, choice: None } }
     }
 
-    /// Lets it be one of several; it waits if it `waits`.
+    /// Makes the receive a branch of the `select!` `choice`; it waits for a value only if `waits`.
     pub(super) fn select(&mut self, choice: Choice, waits: bool) {
         self.options.blocking &= waits;
         self.options.choice = choice;
@@ -380,7 +381,7 @@ impl<'a, T: CanSend> RecvFuture<'a, T> {
         })
     }
 
-    /// Lets it begin anew when it is polled again; nothing was received.
+    /// Gives up the receive, which begins anew when polled again.
     pub(super) fn suspend(&mut self) {
         if let Some(number) = self.operation.give_up() {
             self.operation.end.give_up_receive(number);

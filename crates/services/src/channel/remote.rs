@@ -1,6 +1,6 @@
-//! A channel at a place that is not its home: what is sent to the home and asked of it, and the home's messages.
+//! A channel at a place that is not its home: requests to the home, and messages from it.
 //!
-//! Invariant: a value stays with its task until it is known to be sent.
+//! Invariant: a value stays with its task until it has been sent.
 
 use super::control_block::{AnyChannel, ChannelKind, ControlBlock, RingHeld, value_bytes};
 use super::local_channel::{ChannelEnd, EndParts, ReceiveOptions, SendOptions};
@@ -21,8 +21,8 @@ pub(crate) struct RemoteChannel<T> {
 }
 
 impl<T: CanSend> RemoteChannel<T> {
-    /// The channel of this name, which is made if it is not here yet; none if it is not that of a `T`, or of no place
-    /// of the run.
+    /// Returns the channel `id`, created if it is not here yet; `None` if its values are no `T`, or its home is no
+    /// place of the run.
     pub(super) fn of(local: &Local, id: ChannelId, capacity: u32) -> Option<Rc<RemoteChannel<T>>> {
         let known = ChannelTable::of(local).borrow().get(id);
         if let Some(known) = known {
@@ -37,7 +37,7 @@ impl<T: CanSend> RemoteChannel<T> {
         Some(end)
     }
 
-    /// Sends a value for which there was a slot; none if its ring does not take it, and the slot is there still.
+    /// Sends a value for which a slot was taken; `None` if the ring cannot take it, and the slot is put back.
     #[inline]
     fn send_by_slot(&self, local: &Local, value: &mut Option<T>) -> Option<ChannelAnswer> {
         let Some(item) = value.as_ref() else { return Some(ChannelAnswer::Refused) };
@@ -61,14 +61,14 @@ impl<T: CanSend> RemoteChannel<T> {
                 ChannelAnswer::Accepted
             }
             Err(answer) => {
-                // Nothing was sent: the slot is still there.
+                // Nothing was sent: the slot goes back to the home.
                 self.parts.control.return_slots(local, 1);
                 answer
             }
         })
     }
 
-    /// A message of the home to this place.
+    /// Receives a message of the home.
     fn receive_from_home(
         self: &Rc<Self>,
         local: &Local,
@@ -89,7 +89,8 @@ impl<T: CanSend> RemoteChannel<T> {
         Ok(())
     }
 
-    /// A value that cannot be read: its receiver has the error, if it waits still, and its sender has sent it.
+    /// Handles a value that cannot be decoded: its receiver gets the error, if it still waits; for its sender it counts
+    /// as taken.
     fn receive_faulty(self: &Rc<Self>, local: &Local, number: u64, fault: &DecodeError) {
         self.send_taken(local, number);
         self.answer(local, number, ChannelAnswer::Faulty(Error::message(fault)), None);
@@ -166,7 +167,8 @@ impl<T: CanSend> ChannelEnd for RemoteChannel<T> {
         }
     }
 
-    /// As [`LocalChannel::receive_value`](super::local_channel::LocalChannel::receive_value); nothing comes at once.
+    /// As [`LocalChannel::receive_value`](super::local_channel::LocalChannel::receive_value); a value never comes at
+    /// once.
     fn receive_value(
         self: &Rc<Self>,
         local: &Local,
@@ -181,7 +183,7 @@ impl<T: CanSend> ChannelEnd for RemoteChannel<T> {
         control.arrivals.borrow_mut().begin(number);
         let asked = control.ask(local, number, "a value of", caller, &head);
         if asked.is_ok() {
-            // Nothing will come. Nobody else waited for the place that this one had.
+            // The request was not sent, so no answer will come and no step is needed.
             let _ = control.arrivals.borrow_mut().ended(number);
         }
         asked
@@ -207,7 +209,7 @@ impl<T: CanSend> ChannelEnd for RemoteChannel<T> {
     fn send_taken(self: &Rc<Self>, local: &Local, number: u64) {
         let control = &self.parts.control;
         if let ChannelKind::Rendezvous = control.kind {
-            // A dead home has no sender that waits.
+            // A dead home has no waiting sender.
             let head = ChannelMessage::Taken { operation: number };
             let _ = control.send_message(local, control.id.home, &head);
         }
@@ -215,7 +217,7 @@ impl<T: CanSend> ChannelEnd for RemoteChannel<T> {
 
     fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
         let control = &self.parts.control;
-        // A dead home has no buffer, and no sender that waits.
+        // A dead home has no buffer and no waiting sender.
         let _ = match control.kind {
             ChannelKind::Buffered { .. } => {
                 self.parts.send_message(local, control.id.home, &ChannelMessage::PutBack, &value)
@@ -240,7 +242,7 @@ impl<T: CanSend> ChannelEnd for RemoteChannel<T> {
         if control.send_message(local, control.id.home, &head).is_err() {
             control.waits.forget(number); // a dead home does not answer
         }
-        // It may have been accepted, and is the earlier one then.
+        // The value may have been accepted, and then comes before later ones.
         control.hold_ring();
     }
 

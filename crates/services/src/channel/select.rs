@@ -1,10 +1,10 @@
-//! Expansion of `select!`: several futures, of which the first that is ready is chosen.
+//! Run-time part of `select!`: polls several futures and chooses the first that is ready.
 //!
-//! A branch that is an operation of a channel does nothing before it is chosen: a send asks for room first, and a value
-//! that arrives for a branch that was not chosen goes to the next receiver. Any other future is polled as it is. Where
-//! two are ready the one is chosen whose turn it is. A send over a rendezvous is chosen when its receiver is; until
-//! that is known the other operations are suspended, so that two that wait for each other never both go on. Invariant:
-//! at most one branch has happened.
+//! A branch that is an operation of a channel has no effect before it is chosen: a send asks for room first, and a
+//! value that arrives for a branch that was not chosen goes to the next receiver. Any other future is polled as it is.
+//! If two are ready, their turn decides. A send over a rendezvous is chosen when its receiver is; until that is known
+//! the other operations are suspended, so that two `select!`s that wait for each other never both proceed. Invariant:
+//! at most one branch takes effect.
 
 use super::control_block::BranchReceives;
 use super::operation::{RecvFuture, SendFuture};
@@ -19,17 +19,17 @@ use std::task::{Context, Poll};
 
 /// One `select!` that waits.
 pub struct Selection {
-    /// Number of the `select!` at its place, so that none of its sends meets one of its receives.
+    /// Number of the `select!` at its place: its own sends and receives never match.
     number: u64,
     branches: usize,
     /// Index of the branch to look at first.
     first: Cell<usize>,
-    /// The branch that has sent its value, and does not know yet whether it is taken.
+    /// The branch that has sent its value over a rendezvous and has no outcome yet.
     chosen: Cell<Option<usize>>,
     waits: bool,
 }
 
-/// Gives way if that is due, and begins a selection; it waits if it `waits`.
+/// Yields if that is due, and begins a selection, which waits for a ready branch if `waits`.
 pub async fn begin(branches: usize, waits: bool) -> Selection {
     cooperate(OPERATION, ready(())).await;
     let number = Local::with(|local| ChannelTable::of(local).borrow_mut().next_turn());
@@ -49,8 +49,8 @@ impl Selection {
         self.chosen.get().is_some()
     }
 
-    /// Notes whether a send that is not over is chosen. One that was declined is looked at last from now on: what else
-    /// is ready comes first, so that those who decline each other do not do so for ever.
+    /// Notes whether the send of `branch` is chosen and pending. A declined send is polled last from now on: other
+    /// ready branches come first, so that two `select!`s do not decline each other for ever.
     fn note(&self, branch: usize, is_chosen: bool) {
         if is_chosen {
             self.chosen.set(Some(branch));
@@ -64,14 +64,14 @@ impl Selection {
 pub struct Branch<'p, F> {
     future: Pin<&'p mut F>,
     number: usize,
-    /// True if it has reported that nothing is there.
+    /// True if the future is over, or reported that it would have to wait.
     is_over: bool,
-    /// Receives that wait inside of it, where it is another future around them.
+    /// Receives that wait inside the future, if it is no channel operation itself.
     receives: BranchReceives,
 }
 
 impl<'p, F> Branch<'p, F> {
-    /// The one of this number.
+    /// Creates branch `number`.
     pub fn new(number: usize, future: Pin<&'p mut F>) -> Branch<'p, F> {
         Branch { future, number, is_over: false, receives: Vec::new() }
     }
@@ -130,7 +130,7 @@ impl<T: CanSend> Branch<'_, RecvFuture<'_, T>> {
         })
     }
 
-    /// As of a send.
+    /// As for a send; a receive is never chosen in advance.
     pub fn suspend(&mut self, _selection: &Selection) {
         self.future.suspend();
     }
@@ -175,10 +175,10 @@ impl<F: Future> PollBranch for Branch<'_, F> {
     }
 }
 
-/// Receives that wait note themselves as long as this lives, which ends also if the branch panics.
+/// Collects the receives that begin to wait during its lifetime, which ends even if the branch panics.
 struct BranchReceivesGuard<'a> {
     noted: &'a mut BranchReceives,
-    /// Receives of a `select!` around this one, which has these as well.
+    /// Receives of the enclosing `select!`, which also gets those noted here.
     outer: Option<(u64, BranchReceives)>,
 }
 
