@@ -42,7 +42,7 @@ pub struct TracerFields<'a> {
 struct FaceRow {
     /// Mean thickness of the water at faces.
     wet: Vec<f64>,
-    /// Factors that convert a transport through a face into the emptied fraction of a cell.
+    /// Factors that convert a transport through a face into the fraction of a cell that it empties.
     courant: Vec<f64>,
     /// Transports of a level, and of its tracer.
     flow: Vec<f64>,
