@@ -1,9 +1,10 @@
 //! Halo exchange of the first and the last row of a strip with its neighbours: one-sided, two-sided, queued or served.
 //!
-//! Rows are sent before the inner ones are computed, and received after. One-sided and queued, a place writes into the
-//! window of its neighbour, which has room for two steps: a neighbour that is one step ahead has received this place's
-//! rows, so it is never two ahead. Queued imitates a put of RCKMPI: lock, data and unlock, each waited for. Served,
-//! every second place has a strip, and the place after it performs the puts of its neighbours.
+//! Rows are sent before the inner ones are computed, and received afterwards. In the one-sided and queued methods a
+//! place writes into its neighbour's window, which has room for two steps: a neighbour that is one step ahead has
+//! received this place's rows, so it is never two steps ahead. The queued method imitates a put of RCKMPI: lock, data
+//! and unlock, each awaited. In the served methods every second place has a strip, and the place after it performs the
+//! puts of its neighbours.
 
 use crate::strip::Strip;
 use clap::ValueEnum;
@@ -31,7 +32,7 @@ pub enum Exchange {
 }
 
 impl Exchange {
-    /// Its name on the command line.
+    /// Returns the name of the method on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Exchange::OneSided => "one-sided",
@@ -53,17 +54,17 @@ impl Exchange {
     }
 }
 
-/// Data sent to all places for their halos.
+/// Links to the neighbours, sent to all places.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Links {
     exchange: Exchange,
     team: Team,
     columns: usize,
-    /// Window of each place: a row from above and one from below, for even steps and for odd ones.
+    /// Window of each place: a row from above and one from below, for even and for odd steps.
     window: Option<Window<u8>>,
 }
 
-/// Tags of rows that go up, and of those that go down.
+/// Tags of rows sent up, and of rows sent down.
 const UP: u32 = 0;
 const DOWN: u32 = 1;
 
@@ -92,7 +93,7 @@ impl Links {
         &self.team
     }
 
-    /// Computes step `step` of the strip of this place; `compute` computes the rows between its edges.
+    /// Runs step `step` of the strip of this place; `compute` computes the rows between its edges.
     pub async fn step(
         &self,
         step: u64,
@@ -105,13 +106,13 @@ impl Links {
             Some(window) => self.put(window, above, below, step, strip, compute).await?,
             None => self.send(above, below, strip, compute).await?,
         }
-        // A neighbour that lacks a part of an edge would wait for the whole of the next step.
+        // A neighbour that received only part of an edge would wait until the end of the next step.
         isles::flush_sends().await;
         strip.finish();
         Ok(())
     }
 
-    /// Returns the offsets in a window of the row from above and of that from below.
+    /// Returns the offsets in a window of the row from above and of the row from below.
     fn slots(&self, step: u64) -> [usize; 2] {
         let first = 2 * (step % 2) as usize * self.columns;
         [first, first + self.columns]
@@ -138,7 +139,7 @@ impl Links {
             }
         }
         compute(&mut inner);
-        // One neighbour on both sides puts two rows a step.
+        // A single neighbour on both sides puts two rows per step.
         let rows = (step + 1) * if above == below { 2 } else { 1 };
         window.notified(above, rows).await?;
         window.notified(below, rows).await?;
@@ -175,7 +176,7 @@ impl Links {
     }
 }
 
-/// Starts the transfers without waiting.
+/// Starts the transfers without waiting for them.
 async fn begin(transfers: &mut Vec<Transfer<'_>>) -> Result<()> {
     poll_fn(|context| match poll_all(transfers, context) {
         Poll::Ready(result) => Poll::Ready(result),
@@ -184,7 +185,7 @@ async fn begin(transfers: &mut Vec<Transfer<'_>>) -> Result<()> {
     .await
 }
 
-/// Ready when all have ended.
+/// Polls all transfers; ready when all have ended.
 fn poll_all(transfers: &mut Vec<Transfer<'_>>, context: &mut Context<'_>) -> Poll<Result<()>> {
     let mut failed = Ok(());
     transfers.retain_mut(|transfer| match transfer.as_mut().poll(context) {

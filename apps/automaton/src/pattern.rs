@@ -1,9 +1,10 @@
 //! Reader of patterns in RLE, the run-length format of Golly and other programs for Life.
 //!
-//! A file has a line `x = 36, y = 9, rule = B3/S23`, and then runs: a number, if it is not 1, and `b` or `.` for dead
-//! cells, `o`, `A`, or a letter from `p` to `y`, for living ones, `$` for the end of a row, `!` for the end. Lines that
-//! begin with `#` may stand anywhere; `#r` names the rule. The sizes of the first line place the pattern, which may be
-//! larger, and the line may be missing. Invariant: any text gives a pattern or an error that names line and column.
+//! A file has a line `x = 36, y = 9, rule = B3/S23`, followed by runs: a number, omitted if it is 1, and `b` or `.`
+//! for dead cells, `o`, `A`, or a letter from `p` to `y` for living ones, `$` for the end of a row, `!` for the end.
+//! Lines that begin with `#` may appear anywhere; `#r` names the rule. The sizes in the first line place the pattern,
+//! which may be larger, and the line may be missing. Invariant: any text yields a pattern, or an error with line and
+//! column.
 
 use crate::rule::{self, Rule};
 use serde::{Deserialize, Serialize};
@@ -12,14 +13,14 @@ use std::fmt;
 /// Most rows and columns of a pattern.
 pub const SIDE_MAX: u32 = 1 << 16;
 
-/// Patterns that are built in.
+/// Built-in patterns.
 pub const BUILT_IN: [(&str, &str); 3] = [
     ("glider", include_str!("patterns/glider.rle")),
     ("gosper-gun", include_str!("patterns/gosper-gun.rle")),
     ("breeder", include_str!("patterns/breeder.rle")),
 ];
 
-/// Living cells, in runs.
+/// Living cells, stored as runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
     /// Number of columns.
@@ -30,12 +31,12 @@ pub struct Pattern {
     pub runs: Vec<(u32, u32, u32)>,
 }
 
-/// A fault of a pattern: its position, the text there, and the allowed text.
+/// An error in a pattern: its position, the text there, and the allowed text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternFault {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// From 1.
+    /// Column, from 1.
     pub column: usize,
     found: String,
     allowed: String,
@@ -68,10 +69,10 @@ fn fault(at: TextPosition, found: impl Into<String>, allowed: impl Into<String>)
     PatternFault { line, column, found: found.into(), allowed: allowed.into() }
 }
 
-/// Reads a pattern, and its rule if it names one.
+/// Reads a pattern, and its rule if one is given.
 ///
 /// # Errors
-/// [`PatternFault`]: the first one.
+/// [`PatternFault`]: the first error.
 pub fn read(text: &str) -> Result<(Pattern, Option<Rule>), PatternFault> {
     let mut reader = PatternReader::default();
     for (number, line) in (1..).zip(text.lines()) {
@@ -97,7 +98,7 @@ const RUN: &str = "a number, b, o, $ or !";
 struct PatternReader {
     pattern: Pattern,
     rule: Option<Rule>,
-    /// True once the first line, or a run, was there.
+    /// `true` once the first line, or a run, has been read.
     has_begun: bool,
     /// Position of the next cell.
     row: u32,
@@ -196,7 +197,7 @@ impl PatternReader {
         Ok(())
     }
 
-    /// Adds a run of living cells; the pattern is at least as large as they need.
+    /// Adds a run of living cells, and enlarges the pattern if needed.
     fn add_run(&mut self) -> Result<(), PatternFault> {
         let run = self.count.unwrap_or(1);
         let end = self.column.saturating_add(run);

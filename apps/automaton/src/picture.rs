@@ -1,27 +1,27 @@
-//! The field as an image: one of its generations as PNG, several as GIF.
+//! The field as an image: a generation as PNG, or several as GIF.
 //!
-//! A picture shows the part of the field in which cells live, with a margin, as large as it may: of a small pattern in
-//! a large field each cell is a square of dots. A large part is drawn smaller; a dot is set if a cell of those that it
-//! stands for lives. Invariant: all pictures of a GIF show the same part.
+//! A picture shows the part of the field with living cells and a margin, at the largest scale that fits: each cell of
+//! a small pattern in a large field is a square of dots. A large part is reduced; a dot is set if any of its cells
+//! lives. Invariant: all pictures of a GIF show the same part.
 
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// Most dots of a side of a GIF, and of a PNG.
+/// Most dots per side of a GIF, and of a PNG.
 const GIF_SIDE: usize = 512;
 const PNG_SIDE: usize = 16_384;
 
-/// Dots of a side up to which cells are magnified, and most dots of a side of a cell.
+/// Side in dots up to which cells are magnified, and largest side of a cell.
 const SIDE_MIN: usize = 512;
 const CELL_SIDE_MAX: usize = 16;
 
-/// Cells around those that live.
+/// Cells shown around the living ones.
 const MARGIN: usize = 8;
 
 /// Hundredths of a second between two pictures of a GIF.
 const DELAY: u16 = 10;
 
-/// A generation of a field, eight cells a byte.
+/// A generation of a field, packed eight cells per byte.
 pub struct Cells<'a> {
     pub columns: usize,
     pub rows: usize,
@@ -44,13 +44,13 @@ impl Cells<'_> {
 struct Crop {
     rows: Range<usize>,
     columns: Range<usize>,
-    /// Dots of a side of a cell, and cells of a side of a dot; one of them is 1.
+    /// Side of a cell in dots, and side of a dot in cells; one of them is 1.
     dots: usize,
     cells: usize,
 }
 
 impl Crop {
-    /// Returns the crop of these generations whose sides have at most `side_max` dots.
+    /// Returns a crop of these generations whose sides have at most `side_max` dots.
     fn of(generations: &[Cells<'_>], side_max: usize) -> Crop {
         let (mut rows, mut columns) = (Vec::new(), Vec::new());
         for cells in generations {
@@ -64,7 +64,7 @@ impl Crop {
         Crop { rows, columns, dots, cells: side.div_ceil(side_max) }
     }
 
-    /// Width and height in dots.
+    /// Returns width and height in dots.
     fn size(&self) -> (usize, usize) {
         let side = |cells: &Range<usize>| cells.len().div_ceil(self.cells) * self.dots;
         (side(&self.columns), side(&self.rows))
@@ -88,7 +88,7 @@ impl Crop {
     }
 }
 
-/// Returns the range from the first to the last set element, with a margin; all, if nothing is set.
+/// Returns the range from the first to the last set element, with a margin; the whole range if nothing is set.
 fn around(set: &[bool]) -> Range<usize> {
     let first = set.iter().position(|set| *set);
     let last = set.iter().rposition(|set| *set);
@@ -120,7 +120,7 @@ pub fn write_png(cells: &Cells<'_>, out: &mut dyn Write) -> io::Result<()> {
     writer.finish().map_err(other)
 }
 
-/// Writes generations as GIF, one after the other, again and again.
+/// Writes generations as a GIF that repeats forever.
 ///
 /// # Errors
 /// Errors of `out`.

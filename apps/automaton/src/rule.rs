@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// Allowed forms of a rule, for messages.
 pub const ALLOWED: &str = "B and S with digits from 0 to 8, such as B3/S23, or 23/3";
 
-/// Rule of the automaton: for each number of living neighbours, whether a cell is born, and whether one survives.
+/// A rule of the automaton: for each number of living neighbours, whether a cell is born and whether one survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Rule {
@@ -24,13 +24,13 @@ impl Rule {
         survivals: [false, false, true, true, false, false, false, false, false],
     };
 
-    /// Returns the cell of the next generation.
+    /// Returns the state of a cell in the next generation.
     pub fn next(&self, lives: bool, neighbors: usize) -> bool {
         if lives { self.survivals[neighbors] } else { self.births[neighbors] }
     }
 
-    /// Returns the sums of a cell and its neighbours at which something lives next, each with the next state of a dead
-    /// and of a living cell, 0 or 1.
+    /// Returns the sums of a cell and its neighbours for which the next state may be living, each with the next state
+    /// of a dead and of a living cell, 0 or 1.
     pub fn by_sum(&self) -> Vec<(u8, u8, u8)> {
         let all = (0..=9_usize).map(|sum| {
             let birth = self.births.get(sum).is_some_and(|birth| *birth);
@@ -50,7 +50,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A text is not a rule.
+/// The error of a text that is not a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRule;
 
@@ -62,7 +62,7 @@ impl fmt::Display for NoRule {
 
 impl std::error::Error for NoRule {}
 
-/// Parses numbers of neighbours, one digit each.
+/// Parses numbers of neighbours, written as one digit each.
 fn counts(digits: &str) -> Result<[bool; 9], NoRule> {
     let mut counts = [false; 9];
     for digit in digits.chars() {
@@ -82,7 +82,7 @@ impl FromStr for Rule {
         }
         let (one, other) = match text.split_once('/') {
             Some(both) => both,
-            // Without a slash, the second letter separates them.
+            // Without a slash, the second letter separates the two lists.
             None => {
                 text.split_at(text.char_indices().skip(1).find(|(_, c)| "bs".contains(*c)).ok_or(NoRule)?.0)
             }

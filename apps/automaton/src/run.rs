@@ -1,7 +1,7 @@
 //! The application `automaton`: the field, the run over all places, and its check against one processor.
 //!
-//! Each place has a strip of rows, dealt as evenly as they can be. Invariant: the result depends on the field and the
-//! number of generations only.
+//! Each place has a strip of rows, divided as evenly as possible. Invariant: the result depends only on the field and
+//! the number of generations.
 
 use crate::halo::{Exchange, Links};
 use crate::pattern::{self, BUILT_IN, Pattern};
@@ -26,14 +26,14 @@ const SIDE_MAX: i64 = 1 << 16;
 const CELLS_MAX: usize = 1 << 30;
 const STEPS_MAX: u64 = 10_000_000;
 
-/// Most bytes of a file with a pattern.
+/// Largest accepted pattern file, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Number of pictures of a GIF if the user does not set their interval, and the maximum.
+/// Default number of pictures of a GIF, and the maximum.
 const FRAMES: u64 = 50;
 const FRAMES_MAX: u64 = 1000;
 
-/// Cells of a word of the hash, of which columns are a multiple; and of a byte of a picture.
+/// Cells per word of the hash, which divides the number of columns; also cells per byte of a picture.
 const WORD: usize = 8;
 
 /// The arguments of `isles run automaton`.
@@ -113,7 +113,7 @@ struct StripRecord {
 }
 
 impl StripRecord {
-    /// Adds the rows below.
+    /// Appends the record of the rows below.
     fn merge(mut self, below: StripRecord) -> StripRecord {
         // A place without a strip has no record.
         if self.sums.is_empty() {
@@ -163,7 +163,7 @@ impl AutomatonFound {
 }
 
 impl Automaton {
-    /// Returns the initial contents of the field, and the rule that goes with them.
+    /// Returns the initial contents of the field, and the rule given with them.
     fn start(&self) -> Result<(Start, Option<Rule>), Failure> {
         if let Some(file) = &self.file {
             let bytes = input::bytes(file, FILE_BYTES_MAX);
@@ -214,7 +214,7 @@ impl Automaton {
         Ok(Field { columns, rows, rule: rule.or(own).unwrap_or(Rule::LIFE), start })
     }
 
-    /// The generations that are drawn, the last one of a PNG last.
+    /// Returns the generations to draw; that of a PNG comes last.
     fn drawn(&self) -> Result<Vec<u64>, Failure> {
         let mut drawn = Vec::new();
         if self.gif.is_some() {
@@ -236,12 +236,12 @@ impl Automaton {
     }
 }
 
-/// The rows of the place with `rank` of `size`.
+/// Returns the rows of the place with `rank` of `size`.
 fn rows_of(rows: usize, rank: usize, size: usize) -> Range<usize> {
     rank * rows / size..(rank + 1) * rows / size
 }
 
-/// Runs all steps of one strip; `step` runs one.
+/// Runs all steps of one strip by calling `step`.
 async fn run_strip(
     mut strip: Strip,
     generations: u64,
@@ -289,7 +289,7 @@ async fn run_place(
     .await
 }
 
-/// The same run sequentially, without places.
+/// Runs the same generations sequentially, without places.
 fn sequential(field: &Field, generations: u64) -> Vec<Sums> {
     let mut strip = Strip::new(field, 0..field.rows);
     let mut sums = vec![strip.sums()];

@@ -1,7 +1,7 @@
 //! The rows of one place, with a row of each neighbour around them, and the steps over them.
 //!
-//! Columns are a ring within a row; the halos make the rows a ring. Invariant: the sums of rows are added, so those of
-//! a field do not depend on how it is cut.
+//! Columns wrap around within a row; the halos make the rows wrap around. Invariant: the sums of a field are the sums
+//! over its rows, so they do not depend on how it is divided.
 
 use crate::pattern::Pattern;
 use crate::rule::Rule;
@@ -44,16 +44,16 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Returns both together.
+    /// Returns the sum of both.
     pub fn plus(self, other: Sums) -> Sums {
         Sums { population: self.population + other.population, hash: self.hash.wrapping_add(other.hash) }
     }
 }
 
-/// Cells for which sums are made at once: they stay in the first cache.
+/// Cells summed at a time: they stay in the first-level cache.
 const BLOCK: usize = 1024;
 
-/// The rows of one place. Own rows count from 1; row 0 and the last one are those of the neighbours.
+/// The rows of one place. Own rows count from 1; row 0 and the last one belong to the neighbours.
 pub struct Strip {
     columns: usize,
     /// The first row in the field.
@@ -62,14 +62,14 @@ pub struct Strip {
     by_sum: Vec<(u8, u8, u8)>,
     cells: Vec<u8>,
     next: Vec<u8>,
-    /// Sums of columns, with the last one before the first and the first one behind the last.
+    /// Column sums, with the last one before the first and the first one after the last.
     sums: Vec<u8>,
     /// Two hash keys for each word of a row.
     keys: Vec<[u32; 2]>,
 }
 
 impl Strip {
-    /// The rows `rows` of `field`, at first.
+    /// Creates the initial rows `rows` of `field`.
     pub fn new(field: &Field, rows: Range<usize>) -> Strip {
         let columns = field.columns;
         let mut keys = Random::stream(0x6175_746f_6d61_746f, 0);
@@ -109,12 +109,12 @@ impl Strip {
         }
     }
 
-    /// Returns how many rows it has of its own.
+    /// Returns the number of own rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Returns row `row`, a byte a cell.
+    /// Returns row `row`, one byte per cell.
     pub fn row(&self, row: usize) -> &[u8] {
         &self.cells[row * self.columns..(row + 1) * self.columns]
     }
@@ -124,7 +124,7 @@ impl Strip {
         &mut self.cells[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Returns its first own row, its last one, and what computes the rows between, which touches neither.
+    /// Returns the first and the last own row, and the rows between for computing, which changes neither.
     pub fn split(&mut self) -> (&[u8], &[u8], Inner<'_>) {
         let Strip { columns, rows, by_sum, cells, next, sums, .. } = self;
         let row = |row: usize| &cells[row * *columns..(row + 1) * *columns];
@@ -132,7 +132,7 @@ impl Strip {
         (row(1), row(*rows), inner)
     }
 
-    /// Ends a step: computes the first and the last row, whose neighbours are there.
+    /// Ends a step: computes the first and the last row, once the halos have arrived.
     pub fn finish(&mut self) {
         let last = self.rows;
         let (_, _, mut inner) = self.split();
@@ -143,7 +143,7 @@ impl Strip {
         std::mem::swap(&mut self.cells, &mut self.next);
     }
 
-    /// Returns the sums over its own rows.
+    /// Returns the sums over the own rows.
     pub fn sums(&self) -> Sums {
         let rows = (1..=self.rows).map(|row| self.row_sums(row));
         rows.fold(Sums::default(), Sums::plus)
@@ -164,14 +164,14 @@ impl Strip {
         Sums { population, hash }
     }
 
-    /// Returns its own rows, eight cells a byte, the first one highest.
+    /// Returns the own rows packed eight cells per byte, the first cell in the highest bit.
     pub fn packed(&self) -> Vec<u8> {
         let own = &self.cells[self.columns..self.columns * (self.rows + 1)];
         own.chunks(8).map(|cells| cells.iter().fold(0, |byte, cell| byte << 1 | cell)).collect()
     }
 
-    /// Returns the work of a core for `rows` rows: for a cell nine loads and as many additions, two comparisons with
-    /// what they choose, and a store; two bytes are walked through, of all its rows.
+    /// Returns the work of a core for `rows` rows: per cell nine loads, nine additions, two comparisons with their
+    /// selections, and a store; two bytes per cell are streamed, out of all its rows.
     pub fn work(&self, rows: usize) -> Work {
         let [cells, all] = [rows, self.rows].map(|rows| (rows * self.columns) as u64);
         Work::new().integers(24 * cells).branches(cells).streamed(2 * cells).of(2 * all)
@@ -185,7 +185,7 @@ fn mixed(number: u64) -> u64 {
     number ^ number >> 31
 }
 
-/// The rows of a strip between its first and its last one, to be computed.
+/// The rows of a strip between its first and last one, ready to be computed.
 pub struct Inner<'a> {
     columns: usize,
     rows: usize,
@@ -196,7 +196,7 @@ pub struct Inner<'a> {
 }
 
 impl Inner<'_> {
-    /// Computes them.
+    /// Computes the inner rows.
     pub fn advance(&mut self) {
         (2..self.rows).for_each(|row| self.compute(row));
     }

@@ -1,5 +1,5 @@
-//! Generations against populations that another program found, patterns and rules that are read or refused, strips that
-//! come to what the whole field does.
+//! Tests of generations against populations of another program, of patterns and rules that are read or refused, and of
+//! strips against the whole field.
 
 use crate::pattern::{self, BUILT_IN, Pattern};
 use crate::rule::Rule;
@@ -12,7 +12,7 @@ fn field(name: &str, rows: usize, columns: usize) -> Field {
     Field { columns, rows, rule: rule.unwrap(), start: Start::Pattern(pattern) }
 }
 
-/// One step of strips that are cut at `cuts`.
+/// Runs one step of strips cut at `cuts`.
 fn step(strips: &mut [Strip]) {
     let edges: Vec<_> =
         strips.iter().map(|strip| (strip.row(1).to_vec(), strip.row(strip.rows()).to_vec())).collect();
@@ -30,7 +30,7 @@ fn sums(strips: &[Strip]) -> Sums {
     strips.iter().map(Strip::sums).fold(Sums::default(), Sums::plus)
 }
 
-/// The populations are those of `bgolly` 3.3 (Debian 12) on a plane without edges, which these do not reach.
+/// The populations are those of `bgolly` 3.3 (Debian 12) on an unbounded plane; no pattern reaches the edges here.
 #[test]
 fn patterns_have_the_populations_of_golly() {
     for (name, (rows, columns), populations) in [
@@ -50,7 +50,7 @@ fn patterns_have_the_populations_of_golly() {
     }
 }
 
-/// A field by the definition: each cell by its eight neighbours.
+/// Computes a field by the definition: each cell from its eight neighbours.
 fn by_definition(cells: &[Vec<bool>], rule: Rule) -> Vec<Vec<bool>> {
     let (rows, columns) = (cells.len(), cells[0].len());
     let neighbors = |row: usize, column: usize| {
@@ -65,7 +65,7 @@ fn by_definition(cells: &[Vec<bool>], rule: Rule) -> Vec<Vec<bool>> {
     (0..rows).map(row).collect()
 }
 
-/// A rule with the digits that are bits of two numbers.
+/// Returns a rule whose digits are the bits of two numbers.
 fn rule_text(births: u32, survivals: u32) -> String {
     let digits = |bits: u32| -> String {
         (0..9).filter(|bit| bits >> bit & 1 == 1).map(|bit| bit.to_string()).collect()
@@ -76,7 +76,7 @@ fn rule_text(births: u32, survivals: u32) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Strips of any heights equal the definition, with the sums of the whole field.
+    /// Strips of any heights match the definition, and their sums those of the whole field.
     #[test]
     fn strips_are_what_the_definition_says(
         seed in any::<u64>(),
@@ -99,7 +99,7 @@ proptest! {
                 .map(|row| strip.row(row).iter().map(|cell| *cell == 1).collect::<Vec<_>>())
                 .collect::<Vec<_>>();
             let before: Vec<Vec<bool>> = strips.iter().flat_map(own).collect();
-            // On a ring of fewer than three rows a neighbour counts twice, as it does in the definition.
+            // On a ring of fewer than three rows a neighbour counts twice, also in the definition.
             step(&mut strips);
             step(&mut whole);
             let after: Vec<Vec<bool>> = strips.iter().flat_map(own).collect();
@@ -110,7 +110,7 @@ proptest! {
         }
     }
 
-    /// Any text is read or refused.
+    /// Any text is accepted or refused, without a panic.
     #[test]
     fn no_text_of_a_pattern_panics(text in "[#xy=, 0-9bo$!\nrule/BS3]{0,60}") {
         let _ = pattern::read(&text);
@@ -160,8 +160,8 @@ fn a_fault_of_a_pattern_names_line_and_column() {
     }
 }
 
-/// As `readrle` of Golly's `readpattern.cpp`: lines with `#` are skipped anywhere, `#r` is a rule, sizes may be too
-/// small, letters from `p` to `y` without a capital behind them are living cells, and the first line may be missing.
+/// As in `readrle` of Golly's `readpattern.cpp`: lines with `#` are skipped anywhere, `#r` is a rule, sizes may be too
+/// small, letters from `p` to `y` without a following capital are living cells, and the first line may be missing.
 #[test]
 fn patterns_are_read_as_golly_reads_them() {
     let glider = [(0, 1), (1, 2), (2, 0), (2, 1), (2, 2)];

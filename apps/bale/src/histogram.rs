@@ -1,6 +1,6 @@
 //! The application `histogram`: each place increments random entries of a table distributed over all places.
 //!
-//! It is `histo` of the bale suite. Invariant: the counts are those of the streams of all places.
+//! It is `histo` of the bale suite. Invariant: the counts match the streams of all places.
 
 use crate::{Stream, check_room};
 use clap::{Args, value_parser};
@@ -32,9 +32,9 @@ pub struct Histogram {
 /// Result of a run.
 #[derive(Serialize)]
 pub struct HistogramFound {
-    /// Counts in all.
+    /// Total number of increments.
     counts: u64,
-    /// Entries whose count is not that of the streams.
+    /// Entries whose count does not match the streams.
     wrong: u64,
     /// The largest count of an entry.
     most: u64,
@@ -52,7 +52,7 @@ impl Application for Histogram {
     type Found = HistogramFound;
 
     fn open(&self, places: u32) -> Result<Histogram, Failure> {
-        // The counts, and the counts for the check.
+        // The counts, and a second copy for the check.
         let bytes = u128::from(self.entries) * u128::from(places) * 16;
         check_room(&format!("--entries {} at {places} places", self.entries), bytes)?;
         Ok(self.clone())
@@ -133,7 +133,7 @@ impl RunResult for Histogram {
     }
 }
 
-/// Returns the number of entries of this place that differ from the counts of the streams of all places.
+/// Returns the number of entries of this place whose count does not match the streams of all places.
 fn wrong_counts(table: &[u64], entries: u64, counts: u64) -> u64 {
     let mut expected = vec![0_u64; table.len()];
     for place in places() {

@@ -1,6 +1,6 @@
 //! The application `index-gather`: each place reads random entries of a table distributed over all places.
 //!
-//! It is `ig` of the bale suite. Invariant: each value that was read is that of its entry.
+//! It is `ig` of the bale suite. Invariant: each value read is that of its entry.
 
 use crate::{Stream, check_room};
 use clap::{Args, value_parser};
@@ -12,7 +12,7 @@ use isles_app::frame::{
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Reads between two progress reports.
+/// Number of reads between two progress reports.
 const ROUND: u64 = 1 << 16;
 
 /// The arguments of `isles run index-gather`.
@@ -30,13 +30,13 @@ pub struct IndexGather {
 /// Result of a run.
 #[derive(Serialize)]
 pub struct GatherFound {
-    /// Reads in all.
+    /// Total number of reads.
     reads: u64,
     /// Wrong reads.
     wrong: u64,
 }
 
-/// The value of an entry.
+/// Returns the value of an entry.
 fn value(place: usize, at: u32) -> u64 {
     Stream(u64::from(at) << 32 ^ place as u64).next()
 }
@@ -114,7 +114,7 @@ impl RunResult for IndexGather {
     }
 }
 
-/// Returns the entries that this place asks for, which its stream decides.
+/// Returns the entries that this place reads, determined by its stream.
 fn questions(entries: u64, reads: u64) -> impl Iterator<Item = (Place, u32)> {
     let all: Vec<Place> = places().collect();
     let mut stream = Stream::of_place(here().index());
@@ -127,7 +127,7 @@ fn questions(entries: u64, reads: u64) -> impl Iterator<Item = (Place, u32)> {
     })
 }
 
-/// Returns the number of values read by this place that are not those of their entries.
+/// Returns the number of values read by this place that do not match their entries.
 fn wrong_reads(values: &[u64], entries: u64) -> u64 {
     let mut stream = Stream::of_place(here().index());
     let wrong = values.iter().filter(|read| {

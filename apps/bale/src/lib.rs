@@ -1,4 +1,4 @@
-//! Kernels of very many tiny messages: `gups` (HPCC RandomAccess), `histogram` and `index-gather` of the bale suite.
+//! Kernels with many tiny messages: `gups` (HPCC RandomAccess), `histogram` and `index-gather` of the bale suite.
 //!
 //! Each has a table distributed over all places, and accesses random entries through an aggregator or a window.
 //! Invariant: every kernel checks its whole result in each run.
@@ -16,7 +16,7 @@ pub use index_gather::IndexGather;
 use isles::memory;
 use isles_app::Failure;
 
-/// A stream of random numbers that a place fixes: SplitMix64 (Steele, Lea, Flood 2014).
+/// A stream of random numbers, determined by the place: SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
 struct Stream(u64);
 
@@ -36,7 +36,7 @@ impl Stream {
         word ^ (word >> 31)
     }
 
-    /// Draws a random entry of a table of which each place has `entries`: its place, and its index there.
+    /// Draws a random entry of a table with `entries` entries at each place: its place, and its index there.
     #[inline]
     fn entry(&mut self, places: usize, entries: u64) -> (usize, u32) {
         // The high half of the product is the place, the low half determines the index.

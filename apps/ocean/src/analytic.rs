@@ -12,8 +12,8 @@ pub struct Comparison {
     pub allowed: f64,
 }
 
-/// Height of the surface of a Kelvin wave in a channel around the world at a position and a time: one wave long,
-/// highest at the southern coast. Gill, Atmosphere-Ocean Dynamics (1982), section 10.4.
+/// Returns the height of the surface of a Kelvin wave at a position and a time, in a channel around the world: one
+/// wave long, highest at the southern coast. Gill, Atmosphere-Ocean Dynamics (1982), section 10.4.
 pub fn kelvin(setup: &Setup, east: f64, north: f64, time: f64) -> f64 {
     let speed = (setup.physics.gravity * 100.0).sqrt();
     let from_coast = north + setup.grid.rows as f64 * setup.grid.dy / 2.0;
@@ -22,8 +22,8 @@ pub fn kelvin(setup: &Setup, east: f64, north: f64, time: f64) -> f64 {
     AMPLITUDE * (-setup.physics.coriolis * from_coast / speed).exp() * phase.cos()
 }
 
-/// Surface and velocities, eastward and northward, of the equatorial soliton of lowest order. Boyd, Equatorial solitary
-/// waves, part I (1980), as ROMS has it as a test.
+/// Returns the surface and the eastward and northward velocities of the equatorial soliton of lowest order. Boyd,
+/// Equatorial solitary waves, part I (1980), as in the test case of ROMS.
 pub fn soliton(east: f64, north: f64, time: f64) -> [f64; 3] {
     let speed = -1.0 / 3.0 - 0.395 * SOLITON * SOLITON;
     let phase = SOLITON * (east - speed * time);
@@ -37,15 +37,15 @@ pub fn soliton(east: f64, north: f64, time: f64) -> [f64; 3] {
     ]
 }
 
-/// Surfaces at several times, each with rows from the south.
+/// Surfaces at several times, each stored in rows from the south.
 pub struct Surfaces<'a> {
     pub setup: &'a Setup,
-    /// Seconds and the surface.
+    /// Time in seconds, and the surface at that time.
     pub at: &'a [(f64, &'a [f64])],
 }
 
 impl Surfaces<'_> {
-    /// Compares with the solution of the case; returns nothing if it has none, or the run was too short.
+    /// Compares the surfaces with the solution of the case; empty if it has none, or if the run was too short.
     pub fn compare(&self) -> Vec<Comparison> {
         if !self.setup.bathymetry.is_empty() {
             return Vec::new();
@@ -58,7 +58,7 @@ impl Surfaces<'_> {
         }
     }
 
-    /// The step from which on all surfaces are compared, beside the first and the last one.
+    /// Returns the first step from which all surfaces are compared; the first and the last surface always are.
     pub fn first_compared(setup: &Setup) -> u64 {
         let Stepping { step, steps, .. } = setup.stepping;
         if setup.case != Case::Adjustment || !setup.bathymetry.is_empty() {
@@ -88,7 +88,7 @@ impl Surfaces<'_> {
         vec![Comparison { quantity: "the Kelvin wave", error: (off / all).sqrt(), allowed: 0.05 }]
     }
 
-    /// Speed and height of the soliton, by the highest point of the surface north of the equator.
+    /// Compares speed and height of the soliton, found as the highest point of the surface north of the equator.
     fn compare_soliton(&self) -> Vec<Comparison> {
         let Some((time, surface)) = self.last().filter(|(time, _)| *time >= 10.0) else { return Vec::new() };
         let peak = |surface: &[f64]| {
@@ -116,7 +116,8 @@ impl Surfaces<'_> {
         ]
     }
 
-    /// The front after its waves have gone: the mean of the last inertial period, within two radii of deformation.
+    /// Compares the front after its waves have left: the mean of the last inertial period, within two radii of
+    /// deformation.
     fn compare_front(&self) -> Vec<Comparison> {
         let setup = self.setup;
         let period = std::f64::consts::TAU / setup.physics.coriolis;

@@ -1,27 +1,27 @@
 //! Reads depths of real seas from a netCDF file, such as the etopo files of Debian's ferret-datasets.
 //!
-//! The file has a variable over latitude and longitude, in this order, metres above the sea. Each cell takes the sample
-//! nearest to its middle; a missing sample is land. Invariant: accepted water is between [`SHALLOWEST`] and [`DEEPEST`]
-//! deep.
+//! The file has a variable over latitude and longitude, in this order, in metres above the sea. Each cell takes the
+//! sample nearest to its middle; a missing sample is land. Invariant: accepted water is between [`SHALLOWEST`] and
+//! [`DEEPEST`] deep.
 
 use crate::setup::{Grid, Setup};
 use isles_app::{Failure, input};
 use isles_netcdf::{NetcdfFault, NetcdfFile};
 
-/// Metres of water below which a cell is land.
+/// Depth in metres; a shallower cell is land.
 const SHALLOWEST: f64 = 20.0;
 
 /// Largest accepted depth in metres: the Mariana Trench is 10,935 m deep.
 const DEEPEST: f64 = 12_000.0;
 
-/// Most bytes of a file.
+/// Largest accepted file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// Metres of a degree of latitude, and the rotation of the earth, per second.
+/// Metres per degree of latitude, and the rotation rate of the earth, in radians per second.
 const DEGREE: f64 = 111_194.93;
 const ROTATION: f64 = 7.292_1e-5;
 
-/// A part of the earth, degrees.
+/// A region of the earth, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GeoRegion {
     pub west: f64,
@@ -40,11 +40,11 @@ impl GeoRegion {
     }
 }
 
-/// Puts the sea of `region` of a file into `setup`: depths, spacing and rotation.
+/// Sets depths, spacing and rotation of `setup` from the sea of `region` in a file.
 ///
 /// # Errors
-/// [`Failure::Usage`]: the file cannot be read, has no such variable, does not cover the region, or has no water there
-/// that a sea could have.
+/// [`Failure::Usage`]: the file cannot be read, has no such variable, does not cover the region, or has no water of
+/// plausible depth there.
 pub fn place(
     setup: &mut Setup,
     path: &str,
@@ -90,7 +90,7 @@ pub fn place(
     Ok(())
 }
 
-/// Metres of water in each cell of `grid` over `region`, 0 on land; or the reason why the samples do not say it.
+/// Returns the metres of water in each cell of `grid` over `region`, 0 on land. The error is the text of a line.
 fn depths(
     grid: &Grid,
     region: GeoRegion,
@@ -131,12 +131,12 @@ fn depths(
 struct SampleAxis {
     samples: Vec<f64>,
     is_longitude: bool,
-    /// The largest distance of two neighbours.
+    /// The largest distance between two neighbours.
     spacing: f64,
 }
 
 impl SampleAxis {
-    /// An axis with these samples; none if there are none, or one of them is not finite.
+    /// Returns an axis with these samples; `None` if there are none, or one of them is not finite.
     fn new(samples: Vec<f64>, is_longitude: bool) -> Option<SampleAxis> {
         if samples.is_empty() || samples.iter().any(|sample| !sample.is_finite()) {
             return None;
@@ -153,13 +153,14 @@ impl SampleAxis {
         [samples().fold(f64::INFINITY, f64::min), samples().fold(f64::NEG_INFINITY, f64::max)]
     }
 
-    /// Degrees from one to the other, where longitudes meet after 360 degrees.
+    /// Returns the distance of two coordinates in degrees; longitudes wrap at 360.
     fn distance(&self, one: f64, other: f64) -> f64 {
         let apart = (one - other).abs();
         if self.is_longitude { apart.rem_euclid(360.0).min((-apart).rem_euclid(360.0)) } else { apart }
     }
 
-    /// The index of the sample nearest to `value`; none if it is further away than neighbours are.
+    /// Returns the index of the sample nearest to `value`; `None` if it is further away than neighbours are from each
+    /// other.
     fn nearest(&self, value: f64) -> Option<usize> {
         let numbered = self.samples.iter().map(|sample| self.distance(*sample, value)).enumerate();
         let nearest = numbered.min_by(|one, other| one.1.total_cmp(&other.1));

@@ -1,11 +1,11 @@
-//! An ocean model in the manner of ROMS, small: split-explicit shallow water, velocities and a tracer on levels.
+//! A small ocean model in the manner of ROMS: split-explicit shallow water, with velocities and a tracer on levels.
 //!
-//! A fast external mode carries the free surface in many short steps, a slow internal mode the velocities and the
-//! tracer of the levels in a long one (Shchepetkin and McWilliams, The regional oceanic modeling system, 2005), on an
-//! Arakawa C-grid with a halo of 2. [`setup`] defines the case, `scheme` computes within a tile, `model` has the arrays
-//! of all places and their exchanges, `records` the records of a run. `analytic` has the reference solutions, `run` is
-//! the application, `netcdf` and `picture` write the results. Invariant: a field has the same bits at every tiling, as
-//! each value is computed from the same inputs.
+//! A fast external mode advances the free surface in many short steps; a slow internal mode advances the velocities
+//! and the tracer of the levels in one long step (Shchepetkin and McWilliams, The regional oceanic modeling system,
+//! 2005), on an Arakawa C-grid with a halo of 2. [`setup`] defines the case, `scheme` computes within a tile, `model`
+//! has the arrays of all places and their exchanges, `records` the records of a run. `analytic` has the reference
+//! solutions, `run` is the application, `netcdf` and `picture` write the results. Invariant: a field has the same bits
+//! at every tiling, because each value is computed from the same inputs.
 
 #![forbid(unsafe_code)]
 

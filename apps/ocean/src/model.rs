@@ -1,9 +1,9 @@
 //! The model over all places: its arrays, the order of a step, and its records.
 //!
-//! Each place has a tile of every array. A long step is: tendencies of the levels; their means to the neighbours; the
-//! short steps of the external mode, one exchange each; new velocities of the levels, which go to the neighbours; the
-//! tracer, which does, too. Invariant: halos are those of the neighbours wherever a step reads them, so every value is
-//! computed from the same numbers at any tiling.
+//! Each place has a tile of every array. A long step computes the tendencies of the levels and exchanges their means;
+//! then the short steps of the external mode, with one exchange each; then the new velocities of the levels and the
+//! tracer, with an exchange after each. Invariant: halos match the neighbours wherever a step reads them, so every
+//! value is computed from the same numbers at any tiling.
 
 use crate::records::{Recording, Records, Snapshot, Totals};
 use crate::scheme::external::{External, Statics, Transports};
@@ -25,23 +25,23 @@ pub struct Tiling {
     pub columns: usize,
 }
 
-/// The arrays.
+/// The distributed arrays of the model.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Fields {
     /// Surface and mean velocities, as three layers.
     fast: DistArray<f64, 3>,
     /// Means of the tendencies of both velocities.
     slow: DistArray<f64, 3>,
-    /// Both velocities before and after a step, in turn.
+    /// Both velocities: buffers for before and after a step, swapped at each step.
     velocities: [[DistArray<f64, 3>; 2]; 2],
-    /// Tracers before and after a step, in turn.
+    /// Tracers: buffers for before and after a step, swapped at each step.
     tracers: [DistArray<f64, 3>; 2],
-    /// Content, tracer at the surface, hash.
+    /// Content, surface tracer and hash of each column.
     columns: DistArray<f64, 3>,
 }
 
 impl Fields {
-    /// The arrays for a setup, of zeros.
+    /// Creates the arrays of a setup, filled with zeros.
     ///
     /// # Errors
     /// A place has died, or there is no such tiling.
@@ -83,7 +83,7 @@ fn now(number: u64) -> usize {
     (number % 2) as usize
 }
 
-/// Index of the fields after it.
+/// Index of the fields after step `number`.
 fn after(number: u64) -> usize {
     now(number + 1)
 }
@@ -95,9 +95,9 @@ struct TileState<'a> {
     tile: Tile,
     statics: Statics,
     transports: Transports,
-    /// Tendencies of the step before, of both velocities.
+    /// Tendencies of both velocities in the previous step.
     tendencies: [Vec<f64>; 2],
-    /// Means of the columns of the velocities after a step, before they are shifted.
+    /// Column means of the velocities after a step, before they are shifted.
     next_means: [Vec<f64>; 2],
     rows: RowBuffers,
     /// Vertical velocities at the bottoms of levels and at the surface.
@@ -166,7 +166,7 @@ impl<'a> TileState<'a> {
         self.fields.tracers[0].lock().values_mut().copy_from_slice(&tracer);
     }
 
-    /// Does step `number`, counted from 0.
+    /// Runs step `number`, counted from 0.
     async fn advance(&mut self, number: u64) -> isles::Result<()> {
         self.compute_tendency(number);
         self.fields.slow.exchange().await?;
@@ -179,7 +179,8 @@ impl<'a> TileState<'a> {
         self.fields.tracers[after(number)].exchange().await
     }
 
-    /// Tendencies of step `number`, and the velocities after it, but for the means of columns.
+    /// Computes the tendencies of step `number`, and the velocities after it, before `shift` sets their
+    /// column means.
     fn compute_tendency(&mut self, number: u64) {
         let TileState { fields, setup, tile, statics, tendencies, next_means, rise, before, rows, .. } = self;
         let plane = tile.plane();
@@ -217,7 +218,7 @@ impl<'a> TileState<'a> {
                 factors: factors(),
             },
         ];
-        // Row by row, so that what both components read is read from memory once.
+        // Row by row, so that data that both components use is read from memory once.
         for line in tile.lines(0) {
             east.compute_tendency(&line, &seen[0], &mut ahead[0], rows);
             north.compute_tendency(&line, &seen[1], &mut ahead[1], rows);
@@ -253,7 +254,7 @@ impl<'a> TileState<'a> {
         Ok(())
     }
 
-    /// Gives the columns of the new velocities the means of the external mode.
+    /// Shifts the new velocities of each column to the mean of the external mode.
     fn shift(&mut self, number: u64) {
         let fast = self.fields.fast.read();
         let wanted = fast.values()[self.tile.plane()..].chunks(self.tile.plane());
@@ -267,7 +268,7 @@ impl<'a> TileState<'a> {
         work(self.work_of_levels(6, 32));
     }
 
-    /// The tracer after step `number`.
+    /// Computes the tracer after step `number`.
     fn advect(&mut self, number: u64) {
         let TileState { fields, setup, tile, statics, transports, rise, before, scratch, .. } = self;
         let plane = tile.plane();
@@ -297,8 +298,8 @@ impl<'a> TileState<'a> {
     }
 
     /// Returns the cost of `floats` operations and `bytes` of memory for each cell of each level, with half as many
-    /// operations on integers; the memory is a part of that of all arrays, which a step walks through. Bytes are those
-    /// of arrays with levels, once each: planes, and rows of all levels that are met twice, stay in a cache.
+    /// integer operations. The bytes are streamed from all arrays of the tile. They count each array with levels once;
+    /// planes, and rows of all levels that are read twice, stay in a cache.
     fn work_of_levels(&self, floats: u64, bytes: u64) -> Work {
         let cells = (self.tile.rows * self.tile.columns * self.tile.levels) as u64;
         Work::new()
@@ -308,10 +309,10 @@ impl<'a> TileState<'a> {
             .of(self.bytes())
     }
 
-    /// The same for each cell of the surface, with the ring around the tile.
+    /// Returns the same cost for each cell of the surface, including a ring around the tile.
     fn work_of_cells(&self, floats: u64, bytes: u64) -> Work {
         let cells = ((self.tile.rows + 2) * (self.tile.columns + 2)) as u64;
-        // The planes of the external mode are met again in the next short step.
+        // The planes of the external mode are read again in the next short step.
         Work::new()
             .floats(floats * cells)
             .integers(floats * cells / 2)
@@ -319,7 +320,7 @@ impl<'a> TileState<'a> {
             .of(bytes * cells)
     }
 
-    /// Bytes of all arrays of the tile.
+    /// Returns the bytes of all arrays of the tile.
     fn bytes(&self) -> u64 {
         8 * (self.tile.plane() * (9 * self.tile.levels + 24)) as u64
     }
@@ -352,7 +353,7 @@ impl<'a> TileState<'a> {
         }))
     }
 
-    /// Content, surface value and hash of each column of the tile.
+    /// Computes content, surface value and hash of each column of the tile.
     fn sum_columns(&self, step: u64) {
         let (tile, plane) = (&self.tile, self.tile.plane());
         let fast = self.fields.fast.read();
@@ -399,7 +400,7 @@ pub async fn run_part(
         }
     };
     part.record(0, recording).await?.into_iter().for_each(&mut keep);
-    // So that no place is in the region of the steps while the first record is collected.
+    // No place may enter the timed region while the first record is being collected.
     Team::world().barrier().await?;
     for step in 0..steps {
         let started = Instant::now();
@@ -409,7 +410,7 @@ pub async fn run_part(
         if done.is_multiple_of(recording.every) || done == steps {
             let record = part.record(done, recording).await?;
             let is_finite = |record: &Snapshot| record.surface.iter().all(|height| height.is_finite());
-            // All places end alike: one that went on would wait for the others.
+            // All places stop together: one that continued would wait for the others.
             if !Team::world().broadcast(0, record.as_ref().map(is_finite)).await? {
                 let text = format!("the model became unstable before step {done}; use a shorter --step");
                 return Err(isles::Error::message(text));
@@ -428,17 +429,17 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    /// The course of a tracer on the tile of a place.
+    /// The range of a tracer before and after a run, on the tile of a place.
     #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
     struct Course {
-        /// The least and the greatest value in water before the steps, and after them.
+        /// The least and the greatest value in water, before and after the steps.
         before: [f64; 2],
         after: [f64; 2],
-        /// The highest surface after them, in metres.
+        /// The highest surface after the steps, in metres.
         surface: f64,
     }
 
-    /// The least and the greatest value of the tracer of all levels in the water of a tile.
+    /// Returns the least and the greatest value of the tracer over all levels in the water of a tile.
     fn bounds(part: &TileState, tracer: &DistArray<f64, 3>) -> [f64; 2] {
         let (tile, tracer) = (&part.tile, tracer.read());
         let cells = (0..tile.rows as isize)
@@ -472,7 +473,7 @@ mod tests {
         Ok(Course { before, after: bounds(&part, &fields.tracers[now(setup.stepping.steps)]), surface })
     }
 
-    /// The course of a tracer over all places: the same everywhere, or that of the case.
+    /// Returns the range of a tracer over all places; it starts uniform, or as in the case if `None`.
     fn course(uniform: Option<f64>) -> Course {
         let kept = Rc::new(RefCell::new(Vec::new()));
         let place = Rc::clone(&kept);

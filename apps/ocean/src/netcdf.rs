@@ -1,8 +1,8 @@
 //! The records of a run as a netCDF file of the classic format, with 64-bit offsets.
 //!
-//! Velocities lie at the middles of cells and at fixed depths, so that a planner can read them: `u` and `v` over time,
-//! depth, y and x; the surface and its tracer over time, y and x; the depth of the sea floor over y and x. Over land
-//! values are the fill value of the format. Invariant: what is written is what was recorded, rounded to 32 bits.
+//! Velocities lie at the middles of cells and at fixed depths, for a route planner: `u` and `v` over time, depth, y
+//! and x; the surface and its tracer over time, y and x; the depth of the sea floor over y and x. Values over land are
+//! the fill value of the format. Invariant: the values are those of the records, rounded to 32 bits.
 
 use crate::records::Snapshot;
 use crate::setup::Setup;
@@ -11,10 +11,10 @@ use std::cell::RefCell;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::rc::Rc;
 
-/// Depths of the velocities, metres below the surface, as far as there is water.
+/// Depths of the velocities, in metres below the surface; depths without water are left out.
 const DEPTHS: [f64; 12] = [0.0, 10.0, 25.0, 50.0, 75.0, 100.0, 125.0, 150.0, 200.0, 500.0, 1_000.0, 2_000.0];
 
-/// Bytes that are written one after the other, and bytes when their writer has gone.
+/// A shared byte buffer: it can be read after its writer has been dropped.
 #[derive(Clone, Default)]
 struct SharedBytes(Rc<RefCell<Cursor<Vec<u8>>>>);
 
@@ -34,7 +34,7 @@ impl Seek for SharedBytes {
     }
 }
 
-/// Writes the records of a run.
+/// Writes the records of a run as netCDF.
 ///
 /// # Errors
 /// The type that `out` returns.
@@ -126,8 +126,8 @@ fn cells(setup: &Setup) -> impl Iterator<Item = (usize, usize)> + Clone + use<> 
     (0..rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
 }
 
-/// The velocity in the middle of a cell at a depth: of the level there, the mean of both faces; the fill value where
-/// there is no water.
+/// Returns the velocity in the middle of a cell at a depth: that of the level there, averaged over both faces; the
+/// fill value where there is no water.
 fn velocity(setup: &Setup, record: &Snapshot, row: usize, column: usize, depth: f64) -> [f32; 2] {
     let (rows, columns, levels) = (setup.grid.rows, setup.grid.columns, setup.grid.levels);
     let water = setup.depth(row, column);

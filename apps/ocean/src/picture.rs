@@ -5,7 +5,7 @@
 use crate::setup::Setup;
 use std::io::{self, Write};
 
-/// Dots of a side up to which cells are magnified, and most dots of a side of a cell.
+/// Side in pixels up to which cells are magnified, and largest side of a cell.
 const SIDE_MIN: usize = 768;
 const CELL_SIDE_MAX: usize = 16;
 
@@ -30,7 +30,7 @@ pub fn write_png(setup: &Setup, surface: &[f64], out: &mut dyn Write) -> io::Res
         .collect();
     let mean = heights.iter().sum::<f64>() / heights.len().max(1) as f64;
     let most = heights.iter().map(|height| (height - mean).abs()).fold(0.0, f64::max);
-    // Below a picometre everything is rounding.
+    // Deviations below a picometre are rounding.
     let scale = if most > 1e-12 { 1.0 / most } else { 0.0 };
     let mut image = Vec::with_capacity(rows * columns * dots * dots * 3);
     for row in (0..rows).rev() {
@@ -51,7 +51,7 @@ pub fn write_png(setup: &Setup, surface: &[f64], out: &mut dyn Write) -> io::Res
     writer.finish().map_err(io::Error::other)
 }
 
-/// The colour of a deviation from -1 to 1.
+/// Returns the colour of a deviation from -1 to 1.
 fn colour(part: f64) -> [u8; 3] {
     let full = if part < 0.0 { LOW } else { HIGH };
     full.map(|full| (255.0 + part.abs().min(1.0) * (full - 255.0)) as u8)

@@ -1,23 +1,23 @@
 //! Records of a run: snapshots of the model, and sums over the grid.
 //!
-//! Sums are taken over a whole snapshot in one order, with compensated rounding, so not all snapshots need to be kept.
-//! Invariant: a sum depends on the snapshot only.
+//! Sums are taken over a whole snapshot in one order, with compensated summation, so not all snapshots need to be
+//! kept. Invariant: a sum depends on the snapshot only.
 
 use crate::setup::Setup;
 use serde::{Deserialize, Serialize};
 
-/// The records of a run.
+/// The choice of records that a run makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
     /// Steps from one record to the next.
     pub every: u64,
     /// `true` if the velocities of all levels are kept.
     pub has_levels: bool,
-    /// The step from which on the snapshot of each record is kept, beside the first and the last one.
+    /// The first step from which the snapshot of each record is kept; the first and the last snapshot always are.
     pub kept_from: u64,
 }
 
-/// Records of a run, at the member of rank 0; elsewhere there are none.
+/// Records of a run, at the member of rank 0; empty at others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Records {
     /// The sums over the grid of each record.
@@ -26,7 +26,7 @@ pub struct Records {
     pub snapshots: Vec<Snapshot>,
 }
 
-/// The model at a time; all fields have rows from the south, without halos.
+/// The state of the model at one time; all fields have rows from the south, without halos.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     pub step: u64,
@@ -34,7 +34,7 @@ pub struct Snapshot {
     /// Mean velocities of columns through western and southern faces.
     pub east: Vec<f64>,
     pub north: Vec<f64>,
-    /// The tracer in a column, in its unit times metres; and at the surface.
+    /// The tracer content of a column, in its unit times metres, and the tracer at the surface.
     pub content: Vec<f64>,
     pub tracer: Vec<f64>,
     /// A hash of all values of the levels of a column.
@@ -44,7 +44,7 @@ pub struct Snapshot {
     pub levels_north: Vec<f64>,
 }
 
-/// A record of the sums over the grid.
+/// Sums over the grid of one record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     pub step: u64,
@@ -52,7 +52,7 @@ pub struct Totals {
     pub volume: f64,
     /// The tracer in its unit times cubic metres.
     pub tracer: f64,
-    /// Joules over the density of water.
+    /// Joules divided by the density of water.
     pub energy: f64,
     /// The highest surface and the fastest mean current of a column.
     pub surface_max: f64,
@@ -60,7 +60,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// The sums of a snapshot.
+    /// Returns the sums of a snapshot.
     pub fn of(setup: &Setup, snapshot: &Snapshot) -> Totals {
         let area = setup.grid.dx * setup.grid.dy;
         let columns = setup.grid.columns;
@@ -82,7 +82,7 @@ impl Totals {
     }
 }
 
-/// Returns the sum of numbers with compensated rounding (Neumaier).
+/// Returns the sum of numbers with compensated summation (Neumaier).
 pub fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
     let (mut total, mut rest) = (0.0_f64, 0.0);
     for number in numbers {

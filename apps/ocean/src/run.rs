@@ -20,7 +20,7 @@ use std::cell::Cell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-/// Most cells of a side, cells of all levels, and steps.
+/// Limits: cells of a side, cells of all levels, and steps.
 const SIDE_MAX: i64 = 1 << 14;
 const CELLS_MAX: usize = 1 << 28;
 const STEPS_MAX: u64 = 10_000_000;
@@ -28,10 +28,10 @@ const STEPS_MAX: u64 = 10_000_000;
 /// The default number of records of a run.
 const RECORDS: u64 = 20;
 
-/// Most bytes of the kept snapshots, while results are written; two snapshots are always kept.
+/// Most bytes of kept snapshots that are written as results; two snapshots are always kept.
 const SNAPSHOT_BYTES_MAX: u64 = 4 << 30;
 
-/// The largest relative change of the water and of the tracer that counts as rounding.
+/// The largest relative change of water or tracer that counts as rounding.
 const LOSS_MAX: f64 = 1e-12;
 
 /// The arguments of `isles run ocean`.
@@ -112,11 +112,11 @@ pub struct OceanInput {
 /// The result of a run.
 #[derive(Serialize)]
 pub struct OceanFound {
-    /// A hash of all bits of the last step.
+    /// A hash of all bits of the state after the last step.
     hash: String,
-    /// Cells of all levels times steps.
+    /// Cells of all levels, multiplied by the number of steps.
     cells: u64,
-    /// The largest change of the water and of the tracer in all records, as parts of both.
+    /// The largest relative change of the water and of the tracer over all records.
     water_lost: f64,
     tracer_lost: f64,
     records: Vec<Totals>,
@@ -150,7 +150,7 @@ impl OceanFound {
     }
 }
 
-/// A hash of all bits of a step.
+/// Returns a hash of all bits of a snapshot.
 fn hash(snapshot: &Snapshot) -> u64 {
     let flat = [&snapshot.surface, &snapshot.east, &snapshot.north]
         .into_iter()
@@ -173,7 +173,7 @@ impl Ocean {
         let resized = |given: Option<u32>, own: usize| given.map_or(own, |given| given as usize);
         (grid.rows, grid.columns) = (resized(self.rows, own.rows), resized(self.columns, own.columns));
         grid.levels = resized(self.levels, own.levels);
-        // The domain stays, cells become larger or smaller; the thin front keeps its.
+        // The domain keeps its size and cells become larger or smaller; the thin front keeps its cells.
         grid.dx *= own.columns as f64 / grid.columns as f64;
         grid.dy *= own.rows as f64 / grid.rows as f64;
         if grid.rows * grid.columns * grid.levels > CELLS_MAX {
@@ -202,19 +202,19 @@ impl Ocean {
         Ok(setup)
     }
 
-    /// The records of a run, whose snapshots fit into memory.
+    /// Returns the choice of records, such that the snapshots fit into memory.
     fn recording(&self, setup: &Setup) -> Result<Recording, Failure> {
         let (has_levels, steps) = (self.netcdf.is_some(), setup.stepping.steps);
         let kept_from = if has_levels { 0 } else { Surfaces::first_compared(setup) };
         let Grid { rows, columns, levels, .. } = setup.grid;
-        // Six fields; with netCDF also both velocities of all levels, and the 26 fields of a file, 32 bits each, as
-        // numbers and as bytes.
+        // Six fields; with netCDF also both velocities of all levels, and the 26 fields of the file, 32 bits each,
+        // once as numbers and once as bytes.
         let bytes = if has_levels { 48 + 16 * levels + 208 } else { 48 };
         let most = SNAPSHOT_BYTES_MAX / (rows * columns * bytes) as u64;
         let least = match most {
             _ if kept_from >= steps => 1,
             0..=2 => steps,
-            // Beside the first and the last one.
+            // The first and the last snapshot are kept anyway.
             _ => (steps + 1 - kept_from.max(1)).div_ceil(most - 2),
         };
         let every = self.every.unwrap_or(steps.div_ceil(RECORDS).max(least));
@@ -362,7 +362,7 @@ impl RunResult for Ocean {
     }
 }
 
-/// The hash of the same run with one tile, at one simulated place.
+/// Returns the hash of the same run with one tile, at one simulated place.
 fn one_tile(input: &OceanInput) -> Result<String, Failure> {
     let setup = input.setup.clone();
     let steps = setup.stepping.steps;

@@ -1,13 +1,13 @@
 //! Grid, physics, and the cases with their initial fields.
 //!
-//! Rows go from south to north, columns from west to east. Units are SI; the soliton has units of its own, in which
+//! Rows run from south to north, columns from west to east. Units are SI; the soliton has units of its own, in which
 //! gravity, depth and the gradient of the Coriolis parameter are 1. Invariant: a step up to [`Setup::longest_step`] is
 //! stable as long as currents grow by less than [`SPEED_MAX`] of the speed of surface waves.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// Largest growth of currents before an accepted step is no longer stable, as a part of the speed of the fastest
+/// Largest growth of currents for which an accepted step stays stable, as a fraction of the speed of the fastest
 /// surface wave.
 pub const SPEED_MAX: f64 = 0.02;
 
@@ -32,40 +32,40 @@ pub enum Case {
 /// The grid.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
-    /// Cells from south to north, from west to east, and from the bottom to the surface.
+    /// Cells from south to north.
     pub rows: usize,
     /// Cells from west to east.
     pub columns: usize,
-    /// Layers from the bottom to the surface, each of the same part of the depth.
+    /// Layers from the bottom to the surface, each an equal fraction of the depth.
     pub levels: usize,
     /// Metres from one column to the next.
     pub dx: f64,
     /// Metres from one row to the next.
     pub dy: f64,
-    /// `true` if the last row is beside the first, and the same for columns.
+    /// `true` if the last row adjoins the first one; likewise for columns.
     pub is_periodic: [bool; 2],
 }
 
 /// Constants of the physics.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Physics {
-    /// Metres a second squared.
+    /// Metres per second squared.
     pub gravity: f64,
     /// Coriolis parameter in the middle row, per second.
     pub coriolis: f64,
-    /// Its growth to the north, per metre and second.
+    /// Northward gradient of the Coriolis parameter, per metre and second.
     pub beta: f64,
-    /// Horizontal viscosity, metres squared a second.
+    /// Horizontal viscosity, square metres per second.
     pub viscosity: f64,
-    /// Vertical viscosity.
+    /// Vertical viscosity, square metres per second.
     pub vertical_viscosity: f64,
     /// Horizontal diffusivity of the tracer.
     pub diffusivity: f64,
     /// Vertical diffusivity of the tracer.
     pub vertical_diffusivity: f64,
-    /// Linear drag at the bottom, metres a second.
+    /// Linear drag at the bottom, metres per second.
     pub drag: f64,
-    /// Stress of the wind over the density of water, metres squared a second squared.
+    /// Wind stress divided by the density of water, square metres per second squared.
     pub wind: f64,
 }
 
@@ -74,13 +74,13 @@ pub struct Physics {
 pub struct Stepping {
     /// Seconds of a step of the internal mode.
     pub step: f64,
-    /// Steps of the external mode in it.
+    /// Steps of the external mode per step of the internal mode.
     pub substeps: u32,
     /// Steps of the internal mode.
     pub steps: u64,
 }
 
-/// All that a run is computed from.
+/// The complete input of a computation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// Initial fields.
@@ -91,11 +91,11 @@ pub struct Setup {
     pub physics: Physics,
     /// Time steps.
     pub stepping: Stepping,
-    /// Metres of water in each cell, rows from the south, if it was read; 0 on land.
+    /// Depth of the water in metres in each cell, rows from the south, 0 on land; empty unless read from a file.
     pub bathymetry: Vec<f64>,
 }
 
-/// Water at rest over a plain ground, the base of all cases.
+/// Water at rest over flat ground, the base of all cases.
 const STILL: Physics = Physics {
     gravity: 9.81,
     coriolis: 0.0,
@@ -111,11 +111,11 @@ const STILL: Physics = Physics {
 /// Height of the surface of the Kelvin wave and of the front, metres.
 pub const AMPLITUDE: f64 = 0.1;
 
-/// Size and speed of the soliton.
+/// Parameter for the size and speed of the soliton.
 pub const SOLITON: f64 = 0.394;
 
 impl Case {
-    /// The setup of a case with its own sizes.
+    /// Returns the setup of a case with its own sizes.
     pub fn setup(self) -> Setup {
         let grid = |rows, columns, levels, spacing, is_periodic| Grid {
             rows,
@@ -176,17 +176,17 @@ impl Case {
 }
 
 impl Setup {
-    /// Metres north of the middle of the grid of the middle of a row.
+    /// Returns the metres from the middle of the grid north to the middle of a row.
     pub fn north(&self, row: usize) -> f64 {
         (row as f64 + 0.5 - self.grid.rows as f64 / 2.0) * self.grid.dy
     }
 
-    /// Metres east of the middle of the grid of the middle of a column.
+    /// Returns the metres from the middle of the grid east to the middle of a column.
     pub fn east(&self, column: usize) -> f64 {
         (column as f64 + 0.5 - self.grid.columns as f64 / 2.0) * self.grid.dx
     }
 
-    /// Metres of water at rest in a cell, 0 on land.
+    /// Returns the depth of the water at rest in a cell, in metres; 0 on land.
     pub fn depth(&self, row: usize, column: usize) -> f64 {
         let Grid { rows, columns, .. } = self.grid;
         if !self.bathymetry.is_empty() {
@@ -216,7 +216,7 @@ impl Setup {
         }
     }
 
-    /// Height of the surface at the start, metres.
+    /// Returns the initial height of the surface, in metres.
     pub fn surface(&self, row: usize, column: usize) -> f64 {
         let (east, north) = (self.east(column), self.north(row));
         match self.case {
@@ -227,7 +227,7 @@ impl Setup {
         }
     }
 
-    /// Eastward velocity at the western face of a cell at the start, on all levels.
+    /// Returns the initial eastward velocity at the western face of a cell, equal on all levels.
     pub fn velocity_east(&self, row: usize, column: usize) -> f64 {
         let (east, north) = (self.east(column) - 0.5 * self.grid.dx, self.north(row));
         match self.case {
@@ -239,7 +239,7 @@ impl Setup {
         }
     }
 
-    /// Northward velocity at the southern face of a cell at the start, on all levels.
+    /// Returns the initial northward velocity at the southern face of a cell, equal on all levels.
     pub fn velocity_north(&self, row: usize, column: usize) -> f64 {
         let (east, north) = (self.east(column), self.north(row) - 0.5 * self.grid.dy);
         match self.case {
@@ -248,7 +248,8 @@ impl Setup {
         }
     }
 
-    /// The tracer at the start, by level from the bottom: a temperature, warm above and to the north, with a patch.
+    /// Returns the initial tracer; levels count from the bottom. It is a temperature, warm above and to the north,
+    /// with a patch.
     pub fn tracer(&self, row: usize, column: usize, level: usize) -> f64 {
         let Grid { rows, columns, levels, .. } = self.grid;
         let (across, along) = (row as f64 / rows as f64, column as f64 / columns as f64);
@@ -257,12 +258,12 @@ impl Setup {
         4.0 + 12.0 * up * up + 4.0 * across + 2.0 * patch
     }
 
-    /// Coriolis parameter of a row, per second.
+    /// Returns the Coriolis parameter of a row, per second.
     pub fn coriolis(&self, row: usize) -> f64 {
         self.physics.coriolis + self.physics.beta * self.north(row)
     }
 
-    /// Stress of the wind eastward in a row.
+    /// Returns the eastward wind stress in a row.
     pub fn wind(&self, row: usize) -> f64 {
         let across = (row as f64 + 0.5) / self.grid.rows as f64;
         match self.case {
@@ -271,14 +272,14 @@ impl Setup {
         }
     }
 
-    /// The deepest water, metres.
+    /// Returns the depth of the deepest water, in metres.
     pub fn deepest(&self) -> f64 {
         let cells =
             (0..self.grid.rows).flat_map(|row| (0..self.grid.columns).map(move |column| (row, column)));
         cells.map(|(row, column)| self.depth(row, column)).fold(0.0, f64::max)
     }
 
-    /// The shallowest water that is no land, metres.
+    /// Returns the depth of the shallowest water that is not land, in metres.
     fn shallowest(&self) -> f64 {
         let cells =
             (0..self.grid.rows).flat_map(|row| (0..self.grid.columns).map(move |column| (row, column)));
@@ -286,7 +287,7 @@ impl Setup {
         wet.fold(f64::INFINITY, f64::min)
     }
 
-    /// The fastest current at the start, metres a second.
+    /// Returns the speed of the fastest initial current, in metres per second.
     fn fastest(&self) -> f64 {
         let cells =
             (0..self.grid.rows).flat_map(|row| (0..self.grid.columns).map(move |column| (row, column)));
@@ -294,12 +295,12 @@ impl Setup {
         cells.map(speed).fold(0.0, f64::max)
     }
 
-    /// The longest stable step of the internal mode, seconds, and what bounds it.
+    /// Returns the longest stable step of the internal mode in seconds, and the limit that determines it.
     ///
-    /// Surface waves: forward-backward steps are stable while a wave passes less than a cell, over the root of the sum
-    /// of squares of both directions, in a short step; a tenth is left for the Coriolis force. The internal mode:
-    /// currents that are faster than those at the start by [`SPEED_MAX`] of the waves pass less than half a cell;
-    /// mixing by the limit of tendencies that are carried ahead, 0.227 of the square of a cell; the Coriolis force
+    /// Surface waves: forward-backward steps are stable while a wave crosses less than a cell in a short step, divided
+    /// by the root of the sum of squares of both directions; a tenth is left for the Coriolis force. Internal mode:
+    /// currents that grow from their initial speed by [`SPEED_MAX`] of the wave speed cross less than half a cell;
+    /// mixing stays below the limit of extrapolated tendencies, 0.227 of the square of a cell; the Coriolis force
     /// turns less than a quarter radian.
     pub fn longest_step(&self) -> (f64, &'static str) {
         let Physics { gravity, viscosity, diffusivity, vertical_viscosity, vertical_diffusivity, .. } =
@@ -322,7 +323,7 @@ impl Setup {
     }
 }
 
-/// A small sea with all physics: wind, mixing, land, a slope.
+/// Returns a small sea with all physics: wind, mixing, land, a slope.
 #[cfg(test)]
 pub(crate) fn small(rows: usize, columns: usize, steps: u64) -> Setup {
     let mut setup = Case::Basin.setup();

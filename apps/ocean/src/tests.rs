@@ -1,4 +1,5 @@
-//! Tests of the scheme: the same bits at every tiling, stable steps, no new extremes, and netCDF that is read back.
+//! Tests of the scheme: the same bits at every tiling, stable steps, no new extremes, and netCDF files that are read
+//! back.
 
 use crate::bathymetry::{self, GeoRegion};
 use crate::model::{Fields, Tiling, run_part};
@@ -16,7 +17,7 @@ use std::cell::RefCell;
 use std::io::Cursor;
 use std::rc::Rc;
 
-/// The snapshots of a run on simulated places, whose order `seed` fixes.
+/// Returns the snapshots of a run on simulated places, in an order that `seed` fixes.
 fn records(setup: &Setup, order: (u32, u64), tiling: Option<Tiling>) -> isles::Result<Vec<Snapshot>> {
     let recording = Recording { every: 2, has_levels: true, kept_from: 0 };
     Ok(recorded(setup, order, tiling, recording)?.snapshots)
@@ -125,7 +126,7 @@ fn a_part_of_the_earth_has_four_edges_in_order() {
     }
 }
 
-/// A file with heights of whole metres, one cell of which is missing, from 10 to 13 east and from 40 to 42 north.
+/// Writes a file of heights in whole metres, with one missing cell, from 10 to 13 east and from 40 to 42 north.
 fn file_of_heights(path: &std::path::Path, heights: [i16; 12], fill: Option<i16>) {
     let mut set = netcdf3::DataSet::new();
     let axes = [("lat", vec![40.0, 41.0, 42.0]), ("lon", vec![10.0, 11.0, 12.0, 13.0])];
@@ -136,7 +137,7 @@ fn file_of_heights(path: &std::path::Path, heights: [i16; 12], fill: Option<i16>
     set.add_var_i16("height", &["lat", "lon"]).unwrap();
     set.add_var_attr_f64("height", "scale_factor", vec![0.5]).unwrap();
     if let Some(fill) = fill {
-        // Twice, because the writer fills no word up as the format says.
+        // Twice, because the writer does not pad to a whole word as the format requires.
         set.add_var_attr_i16("height", "_FillValue", vec![fill; 2]).unwrap();
     }
     let mut file = netcdf3::FileWriter::open(path).unwrap();
@@ -171,7 +172,7 @@ fn depths_are_unpacked_and_a_region_outside_of_the_file_or_too_deep_is_refused()
         let error = place(region).unwrap_err();
         assert!(error.ends_with(named), "{error}");
     }
-    // The same longitudes a turn further.
+    // The same longitudes plus 360 degrees.
     assert_eq!(place([369.5, 373.5, 39.5, 42.5]).unwrap(), expected);
     file_of_heights(&path, heights, None);
     let error = place(all).unwrap_err();

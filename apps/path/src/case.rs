@@ -10,17 +10,18 @@ use clap::{Args, ValueEnum, value_parser};
 use isles_app::Failure;
 use serde::{Deserialize, Serialize};
 
-/// Most waypoints of a mission, and most columns or rows.
+/// Largest number of waypoints of a mission, and of columns or rows.
 const WAYPOINTS_MAX: u32 = 1 << 20;
 const SIDE_MAX: i64 = 1 << 14;
 
-/// Seconds of the longest mission: 60 days.
+/// The longest mission: 60 days, in seconds.
 const HORIZON: u32 = 60 * 86_400;
 
-/// Longitude and latitude of missions that are not in a file: the shelf off New Jersey, where Slocum gliders fly.
+/// Longitude and latitude of missions that do not come from a file: the shelf off New Jersey, where Slocum gliders
+/// fly.
 const ORIGIN: [f64; 2] = [-73.5, 39.0];
 
-/// Metres a kilometre.
+/// Metres per kilometre.
 const KILOMETRE: f64 = 1_000.0;
 
 /// A mission whose currents are analytic.
@@ -133,7 +134,7 @@ impl PlanArguments {
         }
         let middle = sea.rows / 2 * sea.columns;
         let (west, east) = (middle + sea.columns / 12, middle + sea.columns - 1 - sea.columns / 12);
-        // Against the jet, so that dives to the still water below it pay off.
+        // Against the jet, so that dives into the still water below it pay off.
         let (start, goal) = if matches!(sea.current, Current::Jet(_)) { (east, west) } else { (west, east) };
         let start = self.end("--from", self.from.as_deref(), Waypoint(start), &sea)?;
         let goal = self.end("--to", self.to.as_deref(), Waypoint(goal), &sea)?;
@@ -147,7 +148,7 @@ impl PlanArguments {
         Ok(Mission { sea, resolution, start, goal })
     }
 
-    /// The name of the plan.
+    /// Returns the name of the plan.
     pub fn name(&self) -> String {
         match (&self.currents, self.case.to_possible_value()) {
             (None, Some(case)) => case.get_name().to_owned(),
@@ -170,7 +171,7 @@ impl PlanArguments {
                 (current, vec![island(width, height)], vec![ship(width, height)])
             }
         };
-        // Without rows there is no way round them.
+        // With so few rows, a route cannot pass the islands.
         if self.rows < 5 {
             islands.clear();
             obstacles.clear();
@@ -251,7 +252,7 @@ impl PlanArguments {
     }
 }
 
-/// A jet whose meanders fit into a sea of these sides, in metres.
+/// Returns a jet whose meanders fit into a sea with these sides, in metres.
 fn jet(width: f64, height: f64) -> Jet {
     Jet {
         middle: height / 2.0,
@@ -271,7 +272,7 @@ fn island(width: f64, height: f64) -> Obstacle {
     Obstacle { middle, radius: 0.12 * height, velocity: Velocity::default() }
 }
 
-/// A ship that crosses the sea from north to south, slowly: it tows an array.
+/// Returns a slow ship that crosses the sea from north to south, towing an array.
 fn ship(width: f64, height: f64) -> Obstacle {
     let middle = Position { east: 0.75 * width, north: height };
     Obstacle { middle, radius: 0.08 * height, velocity: Velocity { east: 0.0, north: -0.3 } }
@@ -292,7 +293,7 @@ fn obstacle(value: &str) -> Result<Obstacle, Failure> {
     Ok(Obstacle { middle: Position { east, north }, radius: radius * KILOMETRE, velocity })
 }
 
-/// Finite numbers with commas between.
+/// Parses finite numbers separated by commas.
 fn numbers(text: &str) -> Option<Vec<f64>> {
     let number = |part: &str| part.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     text.split(',').map(number).collect()

@@ -1,13 +1,13 @@
 //! Currents: the velocity of the water at a position, a depth and a time.
 //!
 //! Analytic fields are functions; a sampled field is interpolated linearly between its samples in all four dimensions
-//! and constant beyond them. Positions are metres east and north, depths metres below the surface, times seconds.
-//! Invariant: a field is a pure function, so all places see the same one.
+//! and constant beyond them. Positions are in metres east and north, depths in metres below the surface, times in
+//! seconds. Invariant: a field is a pure function, so it is the same at all places.
 
 use isles::Work;
 use serde::{Deserialize, Serialize};
 
-/// Metres a second, east and north.
+/// A velocity in metres per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Velocity {
     /// Eastward.
@@ -16,7 +16,7 @@ pub struct Velocity {
     pub north: f64,
 }
 
-/// Position and time of a velocity.
+/// The position and time at which a velocity is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// Metres east of the first waypoint.
@@ -34,11 +34,11 @@ pub struct Moment {
 pub enum Current {
     /// The same everywhere and always.
     Uniform(Velocity),
-    /// Eastward, proportional to the distance from the line `middle`: Zermelo's problem with a closed form.
+    /// Eastward, proportional to the distance from the line `middle`: Zermelo's problem with a closed-form solution.
     Shear {
         /// Metres north.
         middle: f64,
-        /// Metres a second for each metre.
+        /// Increase of the velocity per metre north, per second.
         per_second: f64,
     },
     /// A meandering jet whose amplitude oscillates, decaying and turning with depth.
@@ -47,8 +47,8 @@ pub enum Current {
     Sampled(Box<SampledCurrent>),
 }
 
-/// The meandering jet of Cencini et al., Mixing in a meandering jet: a Markovian approximation (1999), with which TVE
-/// was tested, scaled to metres and seconds.
+/// The meandering jet of Cencini et al., Mixing in a meandering jet: a Markovian approximation (1999), used to test
+/// TVE, scaled to metres and seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Jet {
     /// The middle of the meanders, metres north.
@@ -63,11 +63,11 @@ pub struct Jet {
     pub wavelength: f64,
     /// Mean amplitude of the meanders, in widths.
     pub amplitude: f64,
-    /// The oscillation of the amplitude, in widths.
+    /// Amplitude of the oscillation of `amplitude`, in widths.
     pub swing: f64,
-    /// The period of that, in seconds.
+    /// Period of that oscillation, in seconds.
     pub period: f64,
-    /// The depth over which the current decays by e and turns by one radian, metres.
+    /// The depth over which the current decays by a factor of e and turns by one radian, in metres.
     pub decay: f64,
 }
 
@@ -95,19 +95,19 @@ impl Jet {
     }
 }
 
-/// Samples on a grid in time, depth, north and east, each axis rising.
+/// Samples on a grid in time, depth, north and east; each axis is increasing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SampledCurrent {
-    /// Seconds, metres, metres, metres.
+    /// Coordinates in seconds, metres, metres and metres.
     pub axes: [Vec<f64>; 4],
-    /// Eastward velocities in this order of axes, the last one fastest; not a number over land.
+    /// Eastward velocities in the order of the axes, the last one varying fastest; NaN over land.
     pub east: Vec<f32>,
     /// Northward velocities, likewise.
     pub north: Vec<f32>,
 }
 
 impl SampledCurrent {
-    /// The velocity at a moment; samples over land count as still water.
+    /// Returns the velocity at a moment; samples over land count as still water.
     fn at(&self, moment: Moment) -> Velocity {
         let wanted = [moment.time, moment.depth, moment.north, moment.east];
         let mut corners: [(usize, usize, f64); 4] = [(0, 0, 0.0); 4];
@@ -142,7 +142,7 @@ impl SampledCurrent {
     }
 }
 
-/// The samples around `value`, and how far it is from the first towards the second, from 0 to 1.
+/// Returns the two samples around `value`, and its fraction of the way from the first to the second, from 0 to 1.
 fn bracket(axis: &[f64], value: f64) -> (usize, usize, f64) {
     let after = axis.partition_point(|sample| *sample <= value);
     match after {
@@ -156,7 +156,7 @@ fn bracket(axis: &[f64], value: f64) -> (usize, usize, f64) {
 }
 
 impl Current {
-    /// The velocity of the water.
+    /// Returns the velocity of the water.
     pub fn at(&self, moment: Moment) -> Velocity {
         match self {
             Current::Uniform(velocity) => *velocity,
@@ -168,13 +168,13 @@ impl Current {
         }
     }
 
-    /// Returns the cost of `number` evaluations on a modelled core, by the operations of the formulas above. A function
-    /// such as `exp` counts as 40 operations on floats, because the P54C takes 70 to 120 cycles for one.
+    /// Returns the cost of `number` evaluations on a modelled core, from the operations of the formulas above. A
+    /// function such as `exp` counts as 40 floating-point operations, because the P54C takes 70 to 120 cycles for one.
     pub fn work(&self, number: u64) -> Work {
         match self {
             Current::Uniform(_) => Work::new().integers(4 * number),
             Current::Shear { .. } => Work::new().integers(6 * number).floats(2 * number),
-            // Six functions and some forty operations.
+            // Six functions and about forty other operations.
             Current::Jet(_) => Work::new().integers(60 * number).floats(280 * number).divisions(8 * number),
             Current::Sampled(samples) => {
                 let bytes = 8 * samples.east.len() as u64;

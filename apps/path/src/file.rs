@@ -1,9 +1,9 @@
 //! Reads currents from a netCDF file of the classic format.
 //!
 //! The file has `u` and `v` over four dimensions: time, depth, north and east, in this order. Each dimension has a
-//! variable of its name: seconds, metres below the surface, and metres or degrees (if their units say so). A missing
-//! value is over land; `h`, over the last two dimensions, is the depth of the sea floor. Invariant: axes are finite,
-//! rise, and begin at 0 north and east.
+//! variable of its name: seconds, metres below the surface, and metres or degrees (according to their units). A
+//! missing value is over land; `h`, over the last two dimensions, is the depth of the sea floor. Invariant: axes are
+//! finite and increasing, and begin at 0 north and east.
 
 use crate::current::SampledCurrent;
 use crate::glide::DEEPEST;
@@ -11,10 +11,10 @@ use isles_app::input;
 use isles_netcdf::{NetcdfFault, NetcdfFile};
 use std::fmt;
 
-/// Most bytes of a file.
+/// Largest accepted file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// Metres of a degree of latitude.
+/// Metres per degree of latitude.
 const DEGREE: f64 = 111_194.93;
 
 /// The reason why a file has no currents.
@@ -26,9 +26,9 @@ pub enum CurrentsFault {
     Netcdf(NetcdfFault),
     /// The dimensions of the velocities differ, or do not match their axes.
     Mismatch(&'static str),
-    /// A variable has another number of dimensions.
+    /// A variable has the wrong number of dimensions.
     Dimensions { name: &'static str, found: usize },
-    /// An axis does not rise, or is not finite.
+    /// An axis is not strictly increasing, or not finite.
     Axis { name: String },
 }
 
@@ -101,7 +101,7 @@ pub fn read_currents(path: &str) -> Result<Currents, CurrentsFault> {
     Ok(Currents { samples: SampledCurrent { axes, east, north }, floor, origin })
 }
 
-/// Checks that an axis has numbers, all finite, each above the one before.
+/// Checks that an axis is not empty and that its numbers are finite and increasing.
 fn check_axis(name: &str, axis: &[f64]) -> Result<(), CurrentsFault> {
     let is_good = !axis.is_empty()
         && axis.iter().all(|value| value.is_finite())
@@ -109,7 +109,7 @@ fn check_axis(name: &str, axis: &[f64]) -> Result<(), CurrentsFault> {
     if is_good { Ok(()) } else { Err(CurrentsFault::Axis { name: name.to_owned() }) }
 }
 
-/// The names of the four dimensions of `u`, which `v` has as well.
+/// Returns the names of the four dimensions of `u`, which `v` must share.
 fn dimensions(file: &NetcdfFile) -> Result<[String; 4], CurrentsFault> {
     let of = |name: &'static str| {
         let names = file.dimensions(name)?;
@@ -123,7 +123,7 @@ fn dimensions(file: &NetcdfFile) -> Result<[String; 4], CurrentsFault> {
     Ok(east)
 }
 
-/// The numbers of `u` or `v`, not a number over land.
+/// Returns the numbers of `u` or `v`; NaN over land.
 fn velocities(file: &mut NetcdfFile, name: &str) -> Result<Vec<f32>, CurrentsFault> {
     Ok(file.numbers(name)?.into_iter().map(|value| value as f32).collect())
 }

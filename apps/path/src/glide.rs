@@ -1,26 +1,27 @@
-//! The time of a glider along an edge: a saw-tooth dive through water that moves.
+//! The time of a glider along an edge: a saw-tooth dive through moving water.
 //!
-//! A glider of [`SPEED`] through the water holds the course of its edge against the current across it. A dive profile
-//! defines the depth of the saw tooth. The edge is cut into pieces, time into slots; in a piece and a slot the current
-//! is that of their middles, so the way is integrated exactly. If the glider makes no way, or an obstacle is over it,
-//! it waits on the sea floor. Invariant: the speed along an edge is a non-negative function of position and time, so a
-//! later departure never arrives earlier (first in, first out), as Dijkstra's algorithm requires.
+//! A glider moves at [`SPEED`] through the water and steers against the cross current to stay on its edge. A dive
+//! profile sets the depth of the saw tooth. The edge is cut into pieces, time into slots; in a piece and a slot the
+//! current is taken at their middles, so each part is integrated exactly. If the glider makes no headway, or an
+//! obstacle is above it, it waits on the sea floor. Invariant: the speed along an edge is a non-negative function of
+//! position and time, so a later departure never arrives earlier (first in, first out), as Dijkstra's algorithm
+//! requires.
 
 use crate::current::Moment;
 use crate::sea::{Position, Sea, Waypoint};
 use isles::Work;
 use serde::{Deserialize, Serialize};
 
-/// Metres a second through the water: of the Slocum glider (Graver et al., 2003), as the paper has it.
+/// Speed through the water in metres per second: that of the Slocum glider (Graver et al., 2003), as in the paper.
 pub const SPEED: f64 = 0.35;
 
-/// The tangent of the angle at which it dives and climbs: 26 degrees.
+/// The tangent of the dive and climb angle: 26 degrees.
 const SLOPE: f64 = 0.487_7;
 
-/// Metres below the surface that the deepest dive profile reaches.
+/// Depth that the deepest dive profile reaches, in metres.
 pub const DEEPEST: f64 = 200.0;
 
-/// Tolerance, in seconds, within which a time counts as the whole second below it: rounding of the integration.
+/// Rounding tolerance of the integration: a time this many seconds above a whole second counts as that second.
 const SLACK: f64 = 1e-6;
 
 /// The step of the integration along an edge.
@@ -28,13 +29,13 @@ const SLACK: f64 = 1e-6;
 pub struct Resolution {
     /// Dive profiles of an edge.
     pub profiles: u32,
-    /// Metres of a piece at most.
+    /// Longest piece of an edge, in metres.
     pub piece: f64,
-    /// Seconds of a slot.
+    /// Length of a slot, in seconds.
     pub slot: f64,
-    /// Unit of arrivals, which are whole multiples of it, in seconds.
+    /// Arrivals are rounded up to whole multiples of this number of seconds.
     pub quantum: u32,
-    /// Time limit of an arrival, in seconds.
+    /// Latest accepted arrival, in seconds.
     pub horizon: u32,
 }
 
@@ -63,7 +64,7 @@ pub struct DiveResult {
     pub evaluations: u32,
 }
 
-/// The depth that a profile reaches.
+/// Returns the depth that a profile reaches.
 pub fn reached(profile: u32, profiles: u32) -> f64 {
     DEEPEST * f64::from(profile + 1) / f64::from(profiles)
 }
@@ -80,7 +81,7 @@ pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> DiveResult {
     let pieces = (length / resolution.piece).ceil().max(1.0);
     let teeth = (length * SLOPE / (2.0 * bottom)).ceil();
     let (mut time, mut evaluations) = (f64::from(dive.departure), 0);
-    // Counted: the quotient of a slot's start by its length may round to less than its number.
+    // Counted up, because dividing a slot's start by the slot length may round down to the previous number.
     let mut slot = (time / resolution.slot).floor();
     for number in 0..pieces as u32 {
         let part = (f64::from(number) + 0.5) / pieces;
@@ -127,7 +128,8 @@ pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> DiveResult {
     DiveResult { arrival: if is_late { NEVER } else { arrival as u32 }, evaluations }
 }
 
-/// Metres a second that the glider makes along `course` at `middle`, the middle of a piece and of a slot; 0 if it lies.
+/// Returns the speed along `course` at `middle`, the middle of a piece and of a slot, in metres per second; 0 if the
+/// glider waits on the sea floor.
 fn speed(sea: &Sea, resolution: &Resolution, middle: Moment, course: Position) -> f64 {
     let position = Position { east: middle.east, north: middle.north };
     let half = resolution.piece / 2.0;
@@ -149,7 +151,7 @@ fn speed(sea: &Sea, resolution: &Resolution, middle: Moment, course: Position) -
 /// Returns the cost of dives with `evaluations` evaluations of the current on a modelled core.
 pub fn work_of(sea: &Sea, evaluations: u64) -> Work {
     let moving = sea.moving().count() as u64;
-    // Beside the current: the saw tooth, the triangle of velocities with its root, and the end of the piece.
+    // In addition to the current: the saw tooth, the velocity triangle with its root, and the end of the piece.
     sea.current
         .work(evaluations)
         .integers(30 * evaluations)

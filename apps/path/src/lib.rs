@@ -1,12 +1,12 @@
-//! The fastest route of an underwater glider through currents that change in time; dive profiles are distributed over
+//! The fastest route of an underwater glider through time-dependent currents; dive profiles are distributed over
 //! places.
 //!
-//! Modules from below: [`current`] and `file` have the currents, [`sea`] adds land, obstacles and the sea floor,
-//! [`glide`] computes the time along an edge with one dive profile, [`search`] is a time-variant Dijkstra search that
-//! requests arrivals of edges, [`zermelo`] has the analytic optima. `parallel` deals the profiles of an edge out to
-//! workers, `run` is the application, `route` and `picture` write the result. The paper is Woithe et al., Enabling
-//! Computation Intensive Applications in Battery-Operated Cyber-Physical Systems, 6th MARC symposium (2012); the
-//! algorithm is TVE of M. Eichhorn (2009). Invariant: the route depends on the arguments only.
+//! From the bottom up: [`current`] and `file` have the currents, [`sea`] adds land, obstacles and the sea floor,
+//! [`glide`] computes the time along an edge with one dive profile, [`search`] is a time-dependent Dijkstra search
+//! that requests arrivals of edges, [`zermelo`] has the analytic optima. `parallel` distributes the profiles of an
+//! edge over workers, `run` is the application, `route` and `picture` write the result. The paper is Woithe et al.,
+//! Enabling Computation Intensive Applications in Battery-Operated Cyber-Physical Systems, 6th MARC symposium (2012);
+//! the algorithm is TVE of M. Eichhorn (2009). Invariant: the route depends on the arguments only.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,10 @@
-//! The search over all places: the first one is the master, the others dive.
+//! The search over all places: the first one is the master, the others compute dives.
 //!
-//! For each edge the master sends one dive profile to each worker, round by round, and receives an arrival of each.
-//! With one place it dives itself. A waiting worker blocks; or, until its first dive, it polls an asynchronous receive
-//! between sleeps. So it gets its first dive late, or the end if it had none, but a sleeping core draws little power.
-//! Invariant: the search examines the same edges in the same order with any number of workers.
+//! For each edge the master sends one dive profile to each worker and receives the arrivals, round by round until all
+//! profiles are done. With one place it computes the dives itself. A waiting worker blocks, or, until its first dive,
+//! polls an asynchronous receive between sleeps. Polling delays its first dive, or its end if it had none, but a
+//! sleeping core draws little power. Invariant: the search examines the same edges in the same order with any number
+//! of workers.
 
 use crate::case::Mission;
 use crate::glide::{Dive, DiveResult, glide, work_of};
@@ -17,7 +18,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// The waiting of a worker before its first dive.
+/// The way in which a worker waits before its first dive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
@@ -45,15 +46,15 @@ enum WorkerOrder {
 /// The result of a search over all places.
 pub struct Searched<'p> {
     pub search: RouteSearch<'p>,
-    /// Dives, and how often they evaluated the current.
+    /// Number of dives, and of their evaluations of the current.
     pub dives: u64,
     pub evaluations: u64,
 }
 
-/// Cost of the search for an edge on a modelled core: its heap, and the check for land.
+/// Cost of the search per edge on a modelled core: its heap, and the check for land.
 const SEARCH_OF_EDGE: Work = Work::new().integers(400).floats(60).branches(60);
 
-/// Plans on one processor, without places; the cost is passed to `charge`.
+/// Plans on one processor, without places; passes the cost to `charge`.
 pub fn sequential(plan: &Mission, mut charge: impl FnMut(Work)) -> Searched<'_> {
     let mut found = Searched::begin(plan);
     while let Some(edge) = found.search.next_edge() {
@@ -68,7 +69,7 @@ pub fn sequential(plan: &Mission, mut charge: impl FnMut(Work)) -> Searched<'_> 
     found
 }
 
-/// Plans over all places, from the first one.
+/// Plans over all places, led by the first one.
 ///
 /// # Errors
 /// A place has died.
@@ -93,7 +94,7 @@ pub async fn plan_route<'p>(
     .await
 }
 
-/// The master: requests the arrivals of all edges from the workers, then ends them.
+/// Runs the master: requests the arrivals of all edges from the workers, then ends them.
 async fn lead<'p>(plan: &'p Mission, meter: &RunMeter) -> isles::Result<Searched<'p>> {
     let team = Team::world();
     let workers = team.size() - 1;
@@ -120,7 +121,7 @@ async fn lead<'p>(plan: &'p Mission, meter: &RunMeter) -> isles::Result<Searched
     Ok(found)
 }
 
-/// A worker: dives until the end.
+/// Runs a worker: computes dives until the master ends it.
 async fn serve(plan: &Mission, waiting: IdleWait, meter: &RunMeter) -> isles::Result<()> {
     let team = Team::world();
     let mut order = match waiting.idle {
@@ -163,7 +164,7 @@ impl<'p> Searched<'p> {
         Searched { search: RouteSearch::new(&plan.sea, plan.start, plan.goal), dives: 0, evaluations: 0 }
     }
 
-    /// Takes the results of the dives along an edge, in order of the profiles.
+    /// Records the results of the dives along an edge, in order of the profiles.
     fn add(&mut self, edge: Edge, glided: Vec<DiveResult>) {
         self.dives += glided.len() as u64;
         self.evaluations += glided.iter().map(|glided| u64::from(glided.evaluations)).sum::<u64>();

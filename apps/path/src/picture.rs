@@ -1,7 +1,7 @@
 //! The route as SVG: currents as arrows over their speed as colours, land, obstacles, and the waypoints.
 //!
-//! Currents are those at half the depth of the profiles when the glider passes half of its time; an obstacle that moves
-//! is drawn where it is then. Invariant: north is up, and both axes have one scale.
+//! Currents are shown at half the depth of the profiles and half the time of the route; a moving obstacle is drawn
+//! where it is then. Invariant: north is up, and both axes have the same scale.
 
 use crate::case::Mission;
 use crate::current::Moment;
@@ -10,12 +10,12 @@ use crate::route::Leg;
 use crate::sea::{Obstacle, Position};
 use std::io::{self, Write};
 
-/// The width of the picture, what its caption takes, and its margin, in its own unit.
+/// Width of the picture, height of its caption, and its margin, in its own unit.
 const WIDTH: f64 = 1000.0;
 const CAPTION: f64 = 48.0;
 const MARGIN: f64 = 16.0;
 
-/// Arrows from west to east, and the speed of the darkest colour, metres a second.
+/// Number of arrows from west to east, and the speed of the darkest colour, in metres per second.
 const ARROWS: u32 = 40;
 const SPEED_MAX: f64 = 0.5;
 
@@ -23,7 +23,7 @@ const SPEED_MAX: f64 = 0.5;
 struct Frame {
     scale: f64,
     height: f64,
-    /// Metres around the waypoints that are shown.
+    /// Width of the visible border around the waypoints, in metres.
     border: f64,
 }
 

@@ -23,7 +23,7 @@ pub struct Leg {
     pub depth: f64,
 }
 
-/// The route that a search has found; empty if there is none.
+/// Returns the route that a search has found; empty if there is none.
 pub fn legs(plan: &Mission, search: &RouteSearch<'_>) -> Vec<Leg> {
     let leg = |(waypoint, Reached { arrival, profile, .. })| {
         let position = plan.sea.position(waypoint);
@@ -50,12 +50,12 @@ pub fn is_feasible(plan: &Mission, legs: &[Leg]) -> bool {
     ends && flown
 }
 
-/// Metres of a route.
+/// Returns the length of a route, in metres.
 pub fn length(legs: &[Leg]) -> f64 {
     legs.windows(2).map(|pair| pair[0].position.distance(pair[1].position)).sum()
 }
 
-/// The route as a collection of a line and its waypoints.
+/// Returns the route as a GeoJSON collection of a line and its waypoints.
 pub fn geojson(legs: &[Leg]) -> Value {
     let coordinates = |leg: &Leg| json!([leg.longitude, leg.latitude]);
     let line = json!({

@@ -1,7 +1,7 @@
 //! The application `path`: its arguments, the run over all places, its checks and output.
 //!
-//! With one place the search runs alone (S-TVE of the paper), with more the first place deals dives out (P-TVE).
-//! Invariant: the route depends on the mission only.
+//! With one place the search runs alone (S-TVE in the paper); with more, the first place distributes the dives
+//! (P-TVE). Invariant: the route depends on the mission only.
 
 use crate::case::{Case, Mission, PlanArguments};
 use crate::current::{Current, Velocity};
@@ -64,12 +64,12 @@ pub struct PathInput {
     case: Option<Case>,
 }
 
-/// A route, and the effort to find it.
+/// A route, and the effort of finding it.
 #[derive(Serialize)]
 pub struct PathFound {
     /// Arrival at the goal in seconds; `None` if it is unreachable, or nothing was planned.
     arrival: Option<u32>,
-    /// Metres.
+    /// Length in metres.
     length: f64,
     /// Edges examined, dives along them, and evaluations of the current.
     edges: u64,
@@ -94,7 +94,7 @@ impl PathFound {
         }
     }
 
-    /// The analytic optimum in seconds, if the case has one and no obstacle is in its way.
+    /// Returns the analytic optimum in seconds, if the case has one and no obstacle is in its way.
     fn optimum(&self) -> Option<f64> {
         let PathInput { plan, case, .. } = &self.input;
         let is_free = plan.sea.obstacles.is_empty() && plan.sea.islands.is_empty();
@@ -110,8 +110,8 @@ impl PathFound {
     }
 }
 
-/// Returns the largest accepted ratio of the best time along edges to the analytic optimum, without the rounding of
-/// arrivals. A way between two headings at most `angle` apart is longer by the secant of half of it in still water; a
+/// Returns the largest accepted ratio of the best time along edges to the analytic optimum, ignoring the rounding of
+/// arrivals. In still water, a way between two headings at most `angle` apart is longer by the secant of half of it; a
 /// current up to `ratio` of the glider's speed stretches that by at most the quotient of its fastest and slowest way.
 fn tolerance(reach: u32, ratio: f64) -> f64 {
     let angle = (1.0 / f64::from(reach)).atan();

@@ -1,8 +1,8 @@
-//! The sea of a mission: a grid of waypoints, edges between them, currents, land, and obstacles that lie or move.
+//! The sea of a mission: a grid of waypoints, edges between them, currents, land, and fixed or moving obstacles.
 //!
 //! Waypoints are numbered by rows from south to north, each from west to east. An edge leads to a waypoint at most
-//! [`Sea::reach`] columns and rows away, in each direction once. Invariant: an edge is open in both directions or in
-//! none, as land and obstacles that lie do not depend on time.
+//! [`Sea::reach`] columns and rows away; each direction has one edge. Invariant: an edge is open in both directions or
+//! in neither, because land and fixed obstacles do not depend on time.
 
 use crate::current::{Current, Moment, Velocity};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The distance to another one, metres.
+    /// Returns the distance to `other`, in metres.
     pub fn distance(self, other: Position) -> f64 {
         (self.east - other.east).hypot(self.north - other.north)
     }
@@ -28,7 +28,7 @@ impl Position {
 pub struct Obstacle {
     /// Middle at the start of the mission.
     pub middle: Position,
-    /// Metres.
+    /// Radius in metres.
     pub radius: f64,
     /// Velocity; zero if the obstacle does not move.
     pub velocity: Velocity,
@@ -40,7 +40,7 @@ impl Obstacle {
         self.velocity != Velocity::default()
     }
 
-    /// Returns `true` if it covers a position at some time from `time - margin` to `time + margin`.
+    /// Returns `true` if the obstacle covers a position at some time from `time - margin` to `time + margin`.
     pub fn covers(&self, position: Position, time: f64, margin: f64) -> bool {
         let middle = Position {
             east: self.middle.east + self.velocity.east * time,
@@ -55,7 +55,7 @@ impl Obstacle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Waypoint(pub u32);
 
-/// The sea that a glider is planned through.
+/// The sea in which a route is planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sea {
     /// Waypoints from west to east.
@@ -68,24 +68,24 @@ pub struct Sea {
     pub reach: u32,
     /// The current.
     pub current: Current,
-    /// Land as discs, beside that of samples.
+    /// Land as discs, in addition to that of sampled currents.
     pub islands: Vec<Obstacle>,
-    /// Land and forbidden areas.
+    /// Forbidden discs, fixed or moving.
     pub obstacles: Vec<Obstacle>,
-    /// Metres of water where there is no land.
+    /// Depth of the water in metres, away from land.
     pub floor: f64,
     /// Longitude and latitude of the first waypoint, degrees.
     pub origin: [f64; 2],
 }
 
-/// Spacing in metres of the checks for land along an edge.
+/// Distance between the checks for land along an edge, in metres.
 const SAMPLE_SPACING: f64 = 100.0;
 
-/// Metres of a degree of latitude, on a sphere of 6,371 km.
+/// Metres per degree of latitude, on a sphere of radius 6,371 km.
 const DEGREE: f64 = 111_194.93;
 
 impl Sea {
-    /// The number of waypoints.
+    /// Returns the number of waypoints.
     pub fn waypoints(&self) -> u32 {
         self.columns * self.rows
     }
@@ -96,7 +96,7 @@ impl Sea {
         Position { east: f64::from(column) * self.spacing, north: f64::from(row) * self.spacing }
     }
 
-    /// The waypoint nearest to a position; none beyond the grid.
+    /// Returns the waypoint nearest to a position; `None` beyond the grid.
     pub fn nearest(&self, position: Position) -> Option<Waypoint> {
         let index = |metres: f64, number: u32| {
             let index = (metres / self.spacing).round();
@@ -106,19 +106,19 @@ impl Sea {
         Some(Waypoint(row * self.columns + column))
     }
 
-    /// Longitude and latitude of a position, degrees, on the plane that touches the sphere at the origin.
+    /// Returns the longitude and latitude of a position in degrees, on the plane tangent to the sphere at the origin.
     pub fn longitude_latitude(&self, position: Position) -> [f64; 2] {
         let [longitude, latitude] = self.origin;
         let across = DEGREE * latitude.to_radians().cos();
         [longitude + position.east / across, latitude + position.north / DEGREE]
     }
 
-    /// The velocity of the water.
+    /// Returns the velocity of the water.
     pub fn current(&self, moment: Moment) -> Velocity {
         self.current.at(moment)
     }
 
-    /// Returns `true` if a position is over land, or in an obstacle that does not move.
+    /// Returns `true` if a position is over land, or in a fixed obstacle.
     pub fn is_closed(&self, position: Position) -> bool {
         let resting = self.obstacles.iter().filter(|obstacle| !obstacle.moves());
         let is_covered = self.islands.iter().chain(resting).any(|disc| disc.covers(position, 0.0, 0.0));
@@ -129,7 +129,7 @@ impl Sea {
         is_covered || is_sampled_land
     }
 
-    /// The waypoints to which edges lead from `from`, in order.
+    /// Returns the waypoints to which open edges lead from `from`, in order.
     pub fn neighbours(&self, from: Waypoint) -> Vec<Waypoint> {
         let reach = i64::from(self.reach);
         let (row, column) = (i64::from(from.0 / self.columns), i64::from(from.0 % self.columns));
@@ -138,7 +138,7 @@ impl Sea {
             let (row, column) = (row + up, column + right);
             let is_inside =
                 (0..i64::from(self.rows)).contains(&row) && (0..i64::from(self.columns)).contains(&column);
-            // The nearest waypoint in its direction: others are reached through it.
+            // Only the nearest waypoint in each direction: the others are reached through it.
             if is_inside && gcd(up.unsigned_abs(), right.unsigned_abs()) == 1 {
                 let to = Waypoint((row * i64::from(self.columns) + column) as u32);
                 if self.is_open(from, to) {
@@ -149,7 +149,7 @@ impl Sea {
         found
     }
 
-    /// Returns `true` if an edge touches neither land nor an obstacle that does not move.
+    /// Returns `true` if an edge touches neither land nor a fixed obstacle.
     fn is_open(&self, from: Waypoint, to: Waypoint) -> bool {
         let (from, to) = (self.position(from), self.position(to));
         let samples = (from.distance(to) / SAMPLE_SPACING).ceil().max(1.0) as u32;
@@ -163,13 +163,13 @@ impl Sea {
         })
     }
 
-    /// The obstacles that move.
+    /// Returns the moving obstacles.
     pub fn moving(&self) -> impl Iterator<Item = &Obstacle> {
         self.obstacles.iter().filter(|obstacle| obstacle.moves())
     }
 }
 
-/// The greatest common divisor; of zero and another number that number.
+/// Returns the greatest common divisor; if one number is zero, the other one.
 fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }

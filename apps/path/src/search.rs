@@ -1,9 +1,9 @@
-//! Dijkstra's algorithm for edges whose length depends on the departure: TVE.
+//! Dijkstra's algorithm for edges whose travel time depends on the departure: TVE.
 //!
-//! The search is a state machine: it returns the next edge, and receives the arrival with the best dive profile. So the
-//! same search runs alone and with workers, and both examine the same edges in the same order. It is exact because
+//! The search is a state machine: it returns the next edge, and receives the arrival with the best dive profile. So
+//! the same search runs alone and with workers, and examines the same edges in the same order. It is exact because
 //! edges are first in, first out (see [`crate::glide`]). Invariant: a waypoint is settled once, at its earliest
-//! arrival; of equal ones the lower number first.
+//! arrival; ties go to the lower number.
 
 use crate::glide::NEVER;
 use crate::sea::{Sea, Waypoint};
@@ -22,12 +22,12 @@ pub struct Edge {
     pub departure: u32,
 }
 
-/// The way to a waypoint.
+/// The last step to a waypoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reached {
     /// Seconds since the start of the mission.
     pub arrival: u32,
-    /// The waypoint before it; itself at the start.
+    /// The previous waypoint; the waypoint itself at the start.
     pub from: Waypoint,
     /// The dive profile of the edge that leads there.
     pub profile: u32,
@@ -40,14 +40,14 @@ pub struct RouteSearch<'s> {
     reached: Vec<Option<Reached>>,
     settled: Vec<bool>,
     queue: BinaryHeap<Reverse<(u32, Waypoint)>>,
-    /// The edges of the waypoint that was settled last, and where they begin.
+    /// The remaining edges of the waypoint settled last, and that waypoint.
     edges: Vec<Waypoint>,
     from: Waypoint,
     examined: u64,
 }
 
 impl<'s> RouteSearch<'s> {
-    /// Begins at `start`, at time 0.
+    /// Starts a search at `start`, at time 0.
     pub fn new(sea: &'s Sea, start: Waypoint, goal: Waypoint) -> RouteSearch<'s> {
         let number = sea.waypoints() as usize;
         let mut search = RouteSearch {
@@ -64,7 +64,7 @@ impl<'s> RouteSearch<'s> {
         search
     }
 
-    /// The next edge to examine; none if the goal is settled, or cannot be reached.
+    /// Returns the next edge to examine; `None` if the goal is settled, or cannot be reached.
     pub fn next_edge(&mut self) -> Option<Edge> {
         loop {
             while let Some(to) = self.edges.pop() {
@@ -97,17 +97,17 @@ impl<'s> RouteSearch<'s> {
         }
     }
 
-    /// Returns the arrival at a waypoint, as far as it is known.
+    /// Returns the earliest arrival at a waypoint known so far.
     pub fn arrival(&self, waypoint: Waypoint) -> Option<u32> {
         self.reached[waypoint.0 as usize].map(|reached| reached.arrival)
     }
 
-    /// Edges that were examined.
+    /// Returns the number of edges examined so far.
     pub fn examined(&self) -> u64 {
         self.examined
     }
 
-    /// The way to the goal with how each waypoint of it is reached, from the start; empty if there is none.
+    /// Returns the waypoints of the route from the start to the goal, each with its last step; empty if there is none.
     pub fn route(&self) -> Vec<(Waypoint, Reached)> {
         let mut route = Vec::new();
         let mut at = self.goal;
@@ -123,7 +123,7 @@ impl<'s> RouteSearch<'s> {
     }
 }
 
-/// The best of the arrivals by profile: the earliest, of equal ones the shallowest.
+/// Returns the earliest of the arrivals by profile, and its profile; ties go to the shallowest.
 pub fn best(arrivals: impl IntoIterator<Item = u32>) -> (u32, u32) {
     let numbered = arrivals.into_iter().zip(0_u32..);
     numbered.min().unwrap_or((NEVER, 0))

@@ -1,4 +1,5 @@
-//! Tests of the planner: first in first out, the arrivals of all ways and of a time-expanded graph, and Zermelo.
+//! Tests of the planner: first in, first out; the arrivals of all ways and of a time-expanded graph; and Zermelo's
+//! problem.
 
 use crate::case::{Mission, PlanArguments};
 use crate::current::{Current, Moment, SampledCurrent, Velocity};
@@ -12,7 +13,7 @@ use petgraph::graph::DiGraph;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// The arguments as a command of their own.
+/// The arguments as a command line of their own.
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
@@ -25,18 +26,18 @@ fn plan(words: &str) -> Mission {
     Line::from_arg_matches(&matches).unwrap().plan.plan().map_err(|fault| fault.to_string()).unwrap()
 }
 
-/// The earliest arrival at the goal.
+/// Returns the earliest arrival at the goal.
 fn arrival(plan: &Mission) -> Option<u32> {
     legs(plan, &sequential(plan, |_| {}).search).last().map(|leg| leg.arrival)
 }
 
-/// The earliest arrival along an edge over all profiles.
+/// Returns the earliest arrival along an edge over all profiles.
 fn along(plan: &Mission, from: Waypoint, to: Waypoint, departure: u32) -> u32 {
     let arrival = |profile| glide(&plan.sea, &plan.resolution, Dive { from, to, departure, profile }).arrival;
     (0..plan.resolution.profiles).map(arrival).min().unwrap()
 }
 
-/// A small sea with random samples of currents, some of them too strong for the glider, and a disc that moves.
+/// Generates a small sea with random samples of currents, some too strong for the glider, and a moving disc.
 fn random_sea() -> impl Strategy<Value = Mission> {
     let samples = proptest::collection::vec(-0.6_f32..0.6, 2 * 3 * 2 * 4 * 4);
     let slots = prop_oneof![Just(900.0), 300.0_f64..1_200.0];
@@ -60,7 +61,7 @@ fn random_sea() -> impl Strategy<Value = Mission> {
     })
 }
 
-/// The earliest arrivals by going over all edges until nothing changes any more.
+/// Computes the earliest arrivals by relaxing all edges until nothing changes.
 fn relaxed(plan: &Mission) -> Vec<u32> {
     let mut earliest = vec![NEVER; plan.sea.waypoints() as usize];
     earliest[plan.start.0 as usize] = 0;
@@ -79,7 +80,7 @@ fn relaxed(plan: &Mission) -> Vec<u32> {
     }
 }
 
-/// The earliest arrival of all ways that visit no waypoint twice.
+/// Returns the earliest arrival over all ways that visit no waypoint twice.
 fn earliest_way(plan: &Mission, at: Waypoint, time: u32, visited: &mut Vec<Waypoint>) -> u32 {
     if at == plan.goal || time == NEVER {
         return time;
@@ -93,7 +94,7 @@ fn earliest_way(plan: &Mission, at: Waypoint, time: u32, visited: &mut Vec<Waypo
     found
 }
 
-/// The earliest arrival by a search in the graph of all waypoints at all times up to `horizon`, by petgraph.
+/// Returns the earliest arrival by a search with petgraph in the graph of all waypoints at all times up to `horizon`.
 fn expanded(plan: &Mission, horizon: u32) -> Option<u32> {
     let quantum = plan.resolution.quantum;
     let mut graph = DiGraph::<(Waypoint, u32), u32>::new();
@@ -152,7 +153,7 @@ proptest! {
     }
 }
 
-/// Each is a length whose multiples, divided by it, do not all give whole numbers.
+/// Each value is a slot length with a multiple whose division by it is not exact.
 #[test]
 fn a_glider_that_lies_until_the_horizon_passes_each_slot_once() {
     for slot in [1.1, 30.1, 100.1, 299.7, 450.7] {
@@ -185,7 +186,7 @@ fn a_uniform_current_is_zermelos_closed_form() {
     let with = Velocity { east: 0.35, north: 0.0 };
     assert!((zermelo::uniform(from, to, with, SPEED).unwrap() - 5_000.0).abs() < 1e-6);
     assert_eq!(zermelo::uniform(to, from, Velocity { east: 0.4, north: 0.0 }, SPEED), None);
-    // Across: v² = 0.35² - 0.21² = 0.28².
+    // For a cross current: v² = 0.35² - 0.21² = 0.28².
     let across = Velocity { east: 0.0, north: 0.21 };
     assert!((zermelo::uniform(from, to, across, SPEED).unwrap() - 12_500.0).abs() < 1e-6);
 }
@@ -197,7 +198,7 @@ fn a_shear_without_rate_is_still_water_and_with_one_is_what_three_straight_cours
     assert!((still - from.distance(to) / SPEED).abs() < 1e-3);
     let (middle, rate) = (4_000.0, 5e-5);
     let best = zermelo::shear(from, to, Shear { middle, rate }, SPEED).unwrap();
-    // Steer for a point beside the straight way and then for the goal, holding each course in small steps.
+    // Steer for a point beside the straight line and then for the goal, holding each course in small steps.
     let sail = |from: Position, to: Position| {
         let (length, mut time) = (from.distance(to), 0.0);
         let (east, north) = ((to.east - from.east) / length, (to.north - from.north) / length);
@@ -264,7 +265,7 @@ fn land_and_obstacles_are_gone_around() {
     assert!(arrival(&wall).unwrap() > free);
     let route = legs(&wall, &sequential(&wall, |_| {}).search);
     assert!(route.iter().all(|leg| leg.position.distance(Position { east: 12e3, north: 8e3 }) >= 5e3));
-    // A ship that crosses is waited for, or passed.
+    // The route waits for a crossing ship, or goes round it.
     let ship = plan("--case uniform --columns 13 --rows 9 --obstacle 12,16,4,0,-0.2");
     let delayed = arrival(&ship).unwrap();
     assert!(delayed > free && delayed < free + 100_000, "{delayed} and {free}");
@@ -273,7 +274,7 @@ fn land_and_obstacles_are_gone_around() {
     assert_eq!(arrival(&enclosed), None);
 }
 
-/// A file with a current to the east, slower below, and land in the north-east.
+/// Writes a file with an eastward current, slower at depth, and land in the north-east.
 fn file_of_currents(path: &std::path::Path, names: [&str; 2]) {
     let mut set = netcdf3::DataSet::new();
     let axes =
@@ -321,7 +322,7 @@ fn currents_come_from_a_netcdf_file_and_a_file_without_them_says_what_it_has() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// A file whose currents are packed: 0.25 m/s to the east in the west, land in the east.
+/// Writes a file with packed currents: 0.25 m/s eastward in the west, land in the east.
 fn file_of_packed_currents(path: &std::path::Path, easts: [f64; 3]) {
     let mut set = netcdf3::DataSet::new();
     let axes = [("time", vec![0.0]), ("depth", vec![0.0]), ("y", vec![0.0, 1_000.0]), ("x", easts.to_vec())];
@@ -332,7 +333,7 @@ fn file_of_packed_currents(path: &std::path::Path, easts: [f64; 3]) {
     for name in ["u", "v"] {
         set.add_var_i16(name, &["time", "depth", "y", "x"]).unwrap();
         set.add_var_attr_f32(name, "scale_factor", vec![0.001]).unwrap();
-        // Twice, because the writer fills no word up as the format says.
+        // Twice, because the writer does not pad to a whole word as the format requires.
         set.add_var_attr_i16(name, "_FillValue", vec![-30_000; 2]).unwrap();
     }
     let mut file = netcdf3::FileWriter::open(path).unwrap();

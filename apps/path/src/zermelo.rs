@@ -1,20 +1,20 @@
-//! Zermelo's problem in closed form: the fastest way of a vehicle in a uniform current and in a linear shear.
+//! Zermelo's problem in closed form: the fastest route of a vehicle in a uniform current and in a linear shear.
 //!
-//! A. E. Bryson and Y.-C. Ho, Applied Optimal Control (1975), section 2.7. No way is faster, so a planner's arrival is
-//! at least that; how much later it may be is a matter of its grid.
+//! A. E. Bryson and Y.-C. Ho, Applied Optimal Control (1975), section 2.7. No route is faster, so this is a lower
+//! bound for a planner's arrival; the excess depends on its grid.
 
 use crate::current::Velocity;
 use crate::sea::Position;
 
-/// Seconds from `from` to `to` at `speed` through a uniform current; none if the current is too strong.
+/// Returns the seconds from `from` to `to` at `speed` through a uniform current; `None` if the current is too strong.
 ///
-/// The heading is constant, so the way `d` fulfils `|d - c t| = v t`.
+/// The heading is constant, so the displacement `d` satisfies `|d - c t| = v t`.
 pub fn uniform(from: Position, to: Position, current: Velocity, speed: f64) -> Option<f64> {
     let (east, north) = (to.east - from.east, to.north - from.north);
     let slack = speed * speed - current.east.powi(2) - current.north.powi(2);
     let along = east * current.east + north * current.north;
     let root = along * along + slack * (east * east + north * north);
-    // The positive root of slack t² + 2 along t - d² = 0, written so that it holds with any sign of slack.
+    // The positive root of slack t² + 2 along t - d² = 0, in a form that holds for any sign of slack.
     let bottom = along + root.max(0.0).sqrt();
     (root >= 0.0 && bottom > 0.0).then(|| (east * east + north * north) / bottom)
 }
@@ -28,17 +28,17 @@ pub struct Shear {
     pub rate: f64,
 }
 
-/// First heading of a vehicle.
+/// Initial heading of a vehicle.
 #[derive(Clone, Copy)]
 struct Heading {
     tangent: f64,
-    /// 1 if it is eastward, else -1.
+    /// 1 for an eastward heading, else -1.
     sign: f64,
 }
 
 /// Returns the position after `time` of a vehicle that begins at `from` with `heading` and steers optimally.
 ///
-/// The tangent of the optimal heading `θ` is `tan θ0 - rate · t`, from which position follows by quadrature; here by
+/// The tangent of the optimal heading `θ` is `tan θ0 - rate · t`. The position follows by quadrature, here with
 /// Simpson's rule in [`STEPS`] steps, which is exact to ten digits.
 fn position_after(from: Position, current: Shear, speed: f64, heading: Heading, time: f64) -> Position {
     let (Shear { middle, rate }, Heading { tangent, sign }) = (current, heading);
@@ -52,7 +52,7 @@ fn position_after(from: Position, current: Shear, speed: f64, heading: Heading, 
     for number in 0..STEPS {
         let start = f64::from(number) * step;
         let half = start + step / 2.0;
-        // North depends on time alone, so the middle of the step is known before its end.
+        // The northward motion depends on time alone, so the middle of the step is known before its end.
         let (_, up_first) = velocity(start, north);
         let (_, up_quarter) = velocity(start + step / 4.0, north);
         let (_, up_half) = velocity(half, north);
@@ -68,12 +68,12 @@ fn position_after(from: Position, current: Shear, speed: f64, heading: Heading, 
     Position { east, north }
 }
 
-/// Steps of the quadrature.
+/// Number of steps of the quadrature.
 const STEPS: u32 = 200;
 
-/// Seconds from `from` to `to` at `speed` in a linear shear; none if no heading leads there.
+/// Returns the seconds from `from` to `to` at `speed` in a linear shear; `None` if no heading leads there.
 ///
-/// Newton's method for the tangent of the first heading and the time, from the straight way.
+/// Uses Newton's method for the tangent of the initial heading and the time, starting from the straight line.
 pub fn shear(from: Position, to: Position, current: Shear, speed: f64) -> Option<f64> {
     let sign = if to.east >= from.east { 1.0 } else { -1.0 };
     let (mut tangent, mut time) =
@@ -99,7 +99,7 @@ pub fn shear(from: Position, to: Position, current: Shear, speed: f64) -> Option
         if !by_tangent.is_finite() || !by_time.is_finite() {
             return None;
         }
-        // At most half of the time at once, so that it stays positive.
+        // A step changes the time by at most half, so it stays positive.
         let damping = (0.5 * time / by_time.abs()).min(1.0);
         tangent -= damping * by_tangent;
         time -= damping * by_time;

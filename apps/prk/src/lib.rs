@@ -1,8 +1,8 @@
 //! The application `prk`: the Parallel Research Kernels over distributed arrays; the stencil also over shared pages.
 //!
 //! The kernels, their sizes, checks and lines of output are those of R. F. Van der Wijngaart and T. G. Mattson, "The
-//! Parallel Research Kernels", HPEC 2014, in the form for MPI; the code is our own. Each kernel is a module. The first
-//! iteration is a warm-up and not timed, as there. Invariant: every kernel checks its whole result in each run.
+//! Parallel Research Kernels", HPEC 2014, in the MPI form; the code is our own. Each kernel is a module. The first
+//! iteration is an untimed warm-up, as in the original. Invariant: every kernel checks its whole result in each run.
 
 #![forbid(unsafe_code)]
 
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Default number of iterations beside the warm-up.
+/// Default number of iterations, excluding the warm-up.
 const ITERATIONS: u64 = 10;
 
 /// Largest accepted error, as in the kernels.
@@ -124,13 +124,13 @@ pub struct Sizes {
     length: usize,
     bits: u32,
     ratio: u64,
-    /// The arrays are in shared pages of this model.
+    /// Consistency model of the shared pages; `None` if the arrays are in parts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pages: Option<Consistency>,
 }
 
 impl Sizes {
-    /// Checks the requirements of a kernel, and that its arrays fit into memory; the error is the text of a line.
+    /// Checks the requirements of a kernel, and that its arrays fit into memory; the error is a one-line message.
     fn check(&self, places: u32) -> Result<(), String> {
         let Sizes { order, columns, rows, length, bits, .. } = *self;
         let (of, extents) = match self.kernel {
@@ -153,16 +153,16 @@ pub struct PrkFound {
     kernel_rate: f64,
     /// Unit of the rate: `MFlops/s`, `MB/s` or `GUPS/s`.
     unit: &'static str,
-    /// Operations, bytes or updates in the reported time.
+    /// Operations, bytes or updates in the timed iterations.
     operations: f64,
-    /// Seconds of an iteration; of random, of all.
+    /// Seconds per iteration; for random, of the whole run.
     seconds_each: f64,
-    /// Error of the result, as the kernel defines it.
+    /// Error of the result, as defined by the kernel.
     error: f64,
-    /// Of stencil: the digest of all bits of the output, in hexadecimal digits.
+    /// Stencil only: the digest of all bits of the output, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
-    /// The page counts of all places, summed, if the arrays are in shared pages.
+    /// Page counts summed over all places, if the arrays are in shared pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pages: Option<RegionCounts>,
     #[serde(skip)]
@@ -173,7 +173,7 @@ pub struct PrkFound {
 #[derive(Clone, Copy)]
 struct RateUnit {
     name: &'static str,
-    /// Operations a second.
+    /// Operations per second in one unit.
     size: f64,
 }
 
@@ -181,28 +181,28 @@ const MB_PER_S: RateUnit = RateUnit { name: "MB/s", size: 1e6 };
 const MFLOPS: RateUnit = RateUnit { name: "MFlops/s", size: 1e6 };
 const GUPS: RateUnit = RateUnit { name: "GUPS/s", size: 1e9 };
 
-/// Result of a kernel, for its module.
+/// Result of a kernel, as returned by its module.
 struct KernelOutcome {
-    /// The longest time of a place, of all iterations that are timed.
+    /// The longest time of a place for all timed iterations.
     seconds: f64,
     /// Operations, bytes or updates in that time.
     operations: f64,
     unit: RateUnit,
     error: f64,
-    /// Of stencil only.
+    /// Stencil only.
     digest: Option<u64>,
     pages: Option<RegionCounts>,
 }
 
 impl KernelOutcome {
-    /// An outcome without a digest and pages.
+    /// Creates an outcome without digest and pages.
     fn new(seconds: f64, operations: f64, unit: RateUnit, error: f64) -> KernelOutcome {
         KernelOutcome { seconds, operations, unit, error, digest: None, pages: None }
     }
 }
 
 impl Prk {
-    /// The arguments of some kernels only: their names, whether they are given, and their kernels.
+    /// Returns the arguments that only some kernels take: name, whether it is given, and those kernels.
     fn own(&self) -> [(&'static str, bool, &'static [Kernel]); 10] {
         use Kernel::{Nstream, P2p, Random, Stencil, Transpose};
         [
@@ -351,13 +351,13 @@ impl RunResult for Prk {
     }
 }
 
-/// Starts the time at this place, after a barrier.
+/// Returns the time at this place after a barrier.
 async fn begin(team: &Team) -> isles::Result<Duration> {
     team.barrier().await?;
     Ok(now())
 }
 
-/// Returns the longest of the times of the places, and their values, merged.
+/// Returns the longest time of the places, and their merged values.
 fn together(found: Vec<(f64, f64)>, merge: fn(f64, f64) -> f64) -> (f64, f64) {
     let seconds = found.iter().map(|(seconds, _)| *seconds).fold(0.0, f64::max);
     (seconds, found.into_iter().map(|(_, value)| value).fold(0.0, merge))

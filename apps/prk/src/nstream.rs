@@ -1,4 +1,4 @@
-//! The kernel nstream: A += B + 3 C over vectors that are split. It measures memory; no message is sent.
+//! The kernel nstream: A += B + 3 C over distributed vectors. It measures memory bandwidth; no message is sent.
 
 use super::{KernelOutcome, MB_PER_S, Sizes, begin, together};
 use isles::array::{DistArray, Distribution};
@@ -8,7 +8,7 @@ const SCALAR: f64 = 3.0;
 const B: f64 = 2.0;
 const C: f64 = 2.0;
 
-/// Runs it over all places.
+/// Runs the kernel over all places.
 pub(super) async fn run(Sizes { length, iterations, .. }: Sizes) -> isles::Result<KernelOutcome> {
     let team = Team::world();
     let new = async || Vector::new(&team, [length], [Distribution::Block]).await;
@@ -22,7 +22,7 @@ pub(super) async fn run(Sizes { length, iterations, .. }: Sizes) -> isles::Resul
 
 type Vector = DistArray<f64, 1>;
 
-/// The part of this place: the seconds that it took, and the sum of its part of A.
+/// Runs the part of this place; returns its seconds, and the sum of its part of A.
 async fn stream(
     team: &Team,
     a: &Vector,

@@ -1,4 +1,4 @@
-//! The kernel p2p (Synch_p2p): a wave over a grid whose columns are split, one number for each row to the right.
+//! The kernel p2p (Synch_p2p): a wave over a grid with distributed columns, passing one number per row to the right.
 
 use super::{KernelOutcome, MFLOPS, Sizes, begin, together};
 use isles::array::{ArrayPart, DistArray, Distribution, Halo};
@@ -14,13 +14,13 @@ pub(super) fn check(sizes: &Sizes, places: u32) -> Result<(), String> {
     }
 }
 
-/// Runs it over all places.
+/// Runs the kernel over all places.
 pub(super) async fn run(Sizes { columns, rows, iterations, .. }: Sizes) -> isles::Result<KernelOutcome> {
     let team = Team::world();
     let cut = [Distribution::Whole, Distribution::Block];
     let grid = DistArray::<f64, 2>::with_halo(&team, [rows, columns], cut, Halo::new(1)).await?;
     let found = everywhere!(wave(&team, &grid, iterations).await?).await?;
-    // The last cell is known; only the last place has it.
+    // The expected last cell is known; only the last place has it.
     let (seconds, corner) = together(found, |one, other| one + other);
     let expected = ((iterations + 1) * (columns + rows - 2) as u64) as f64;
     let operations = (iterations * 2) as f64 * (columns - 1) as f64 * (rows - 1) as f64;
@@ -28,11 +28,11 @@ pub(super) async fn run(Sizes { columns, rows, iterations, .. }: Sizes) -> isles
     Ok(KernelOutcome::new(seconds, operations, MFLOPS, error))
 }
 
-/// The part of this place: the seconds that it took, and the last cell of all if it lies here.
+/// Runs the part of this place; returns its seconds, and the last cell of the grid if it is here.
 async fn wave(team: &Team, grid: &DistArray<f64, 2>, iterations: u64) -> isles::Result<(f64, f64)> {
     let (rank, last) = (team.rank(), team.size() - 1);
     let [rows, _] = grid.extents();
-    // The given row and column; the one before the first column of a place too.
+    // The given row and column, also in the halo before the first column of a place.
     {
         let mut part = grid.lock();
         let first_column = part.global([0, 0])[1];
@@ -80,17 +80,18 @@ async fn wave(team: &Team, grid: &DistArray<f64, 2>, iterations: u64) -> isles::
     Ok((seconds, if rank == last { corner_of(grid, rows) } else { 0.0 }))
 }
 
-/// Layout of the rows of a part among its elements.
+/// Memory layout of the rows of a part.
 struct PartRows {
-    /// The cell before the first one that is computed, of the row that is given.
+    /// Position in the given row of the cell before the first computed one.
     start: usize,
-    /// Distance from there to the same cell of the next row.
+    /// Distance from a cell to the same one of the next row.
     stride: usize,
-    /// Cells that are computed of each row.
+    /// Number of computed cells per row.
     width: usize,
-    /// `true` if the cell before them comes from the place to the left.
+    /// `true` if the cell before them is received from the place to the left.
     comes: bool,
-    /// `true` if the first column of all is the one before them, at another place: its corner comes from there.
+    /// `true` if the cell before them is in the first column of the grid, at another place, which then sends its
+    /// corner.
     is_second: bool,
 }
 
@@ -98,19 +99,19 @@ impl PartRows {
     fn of(part: &ArrayPart<f64, 2>) -> PartRows {
         let [_, width] = part.extents();
         let [stride, _] = part.strides();
-        // The first column of all is given.
+        // The first column of the grid is given.
         let first = part.global([0, 0])[1];
         let given = usize::from(first == 0);
         let start = part.offset([0, -1]) + given;
         PartRows { start, stride, width: width - given, comes: given == 0, is_second: first == 1 }
     }
 
-    /// Computes a row: each cell is the one above plus the one to the left minus the one between. Returns its last
-    /// cell.
+    /// Computes a row: each cell is the one above plus the one to the left minus the one diagonally between. Returns
+    /// the last cell.
     #[inline]
     fn compute(&self, grid: &DistArray<f64, 2>, row: usize, left: f64) -> f64 {
         let PartRows { start, stride, width, comes, .. } = *self;
-        // The row above was written last, so only this one is walked through, of all rows.
+        // The row above was written last and is still cached, so only this row is streamed, out of all rows.
         let [bytes, all] = [1, grid.extents()[0]].map(|rows| 8 * (rows * width) as u64);
         work(Work::new().floats(2 * width as u64).streamed(bytes).of(all));
         let mut part = grid.lock();
@@ -128,7 +129,7 @@ impl PartRows {
     }
 }
 
-/// The last cell of the part of this place.
+/// Returns the last cell of the part of this place.
 fn corner_of(grid: &DistArray<f64, 2>, rows: usize) -> f64 {
     let part = grid.read();
     let [_, width] = part.extents();

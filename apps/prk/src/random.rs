@@ -1,16 +1,16 @@
 //! The kernel random (RandomAccess): updates of random entries of a table, in batches that all places exchange.
 //!
-//! It differs from that of the HPC Challenge: the stream starts elsewhere, and the same updates are made twice, so that
-//! the table must be as it was.
+//! It differs from that of the HPC Challenge: the stream starts elsewhere, and all updates are applied twice, which
+//! must restore the table.
 
 use super::{GUPS, KernelOutcome, Sizes, begin, together};
 use isles::array::{DistArray, Distribution};
 use isles::prelude::*;
 
-/// Numbers that a place makes before it sends them; also its number of streams.
+/// Numbers that a place generates before it sends them; also its number of streams.
 const LOOKAHEAD: u64 = 1024;
 
-/// The polynomial of the stream, its period, and where in it the kernel begins.
+/// The polynomial of the stream, its period, and the position at which the kernel begins.
 const POLYNOMIAL: u64 = 7;
 const PERIOD: u64 = 1_317_624_576_693_539_401;
 const FIRST: u64 = 834_568_137_686_317_453;
@@ -35,7 +35,7 @@ pub(super) fn check(sizes: &Sizes, places: u32) -> Result<(), String> {
     }
 }
 
-/// Runs it over all places.
+/// Runs the kernel over all places.
 pub(super) async fn run(Sizes { bits, ratio, .. }: Sizes) -> isles::Result<KernelOutcome> {
     let team = Team::world();
     let table = DistArray::<u64, 1>::new(&team, [1 << bits], [Distribution::Block]).await?;
@@ -44,7 +44,7 @@ pub(super) async fn run(Sizes { bits, ratio, .. }: Sizes) -> isles::Result<Kerne
     Ok(KernelOutcome::new(seconds, (ratio << bits) as f64, GUPS, wrong))
 }
 
-/// The part of this place: the seconds that it took, and how many of its entries are wrong.
+/// Runs the part of this place; returns its seconds, and the number of its wrong entries.
 async fn update(team: &Team, table: &DistArray<u64, 1>, ratio: u64) -> isles::Result<(f64, f64)> {
     let (rank, [entries]) = (team.rank(), table.extents());
     let own = entries / team.size();
@@ -84,7 +84,7 @@ fn next(number: u64) -> u64 {
     number << 1 ^ if number >> 63 == 1 { POLYNOMIAL } else { 0 }
 }
 
-/// The number at a place of the stream: a power of two modulo the polynomial, by squaring.
+/// Returns the number at `position` of the stream: a power of two modulo the polynomial, by squaring.
 fn number_at(position: u64) -> u64 {
     let position = position % PERIOD;
     let times = |one: u64, other: u64| {

@@ -1,4 +1,4 @@
-//! The kernel stencil: a star over a square grid in blocks, whose halos come from the places around it.
+//! The kernel stencil: a star over a square grid in blocks, with halos from the neighbouring places.
 
 use super::{KernelOutcome, MFLOPS, Sizes, begin};
 use isles::array::{ArrayPart, DistArray, Distribution, Halo};
@@ -6,7 +6,7 @@ use isles::prelude::*;
 use isles::svm::RegionCounts;
 use serde::{Deserialize, Serialize};
 
-/// Checks that the star fits into the grid, and that each place has a row of it.
+/// Checks that the star fits into the grid, and that each place has a row.
 pub(super) fn check(sizes: &Sizes, places: u32) -> Result<(), String> {
     let Sizes { order, radius, .. } = sizes;
     if *order <= 2 * radius {
@@ -21,7 +21,7 @@ pub(super) fn check(sizes: &Sizes, places: u32) -> Result<(), String> {
     }
 }
 
-/// Runs it over all places.
+/// Runs the kernel over all places.
 pub(super) async fn run(Sizes { order, radius, iterations, .. }: Sizes) -> isles::Result<KernelOutcome> {
     let team = Team::world();
     let blocks = [Distribution::Block; 2];
@@ -40,11 +40,11 @@ pub(super) async fn run(Sizes { order, radius, iterations, .. }: Sizes) -> isles
     Ok(outcome(&found, order, radius, iterations))
 }
 
-/// The part of one place.
+/// Result of one place.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct StencilShare {
     pub(super) seconds: f64,
-    /// The sum of the absolute values of its output, and its digest.
+    /// Sum of the absolute values of its output, and its digest.
     pub(super) sum: f64,
     pub(super) digest: u64,
     pub(super) pages: Option<RegionCounts>,
@@ -60,12 +60,12 @@ impl StencilShare {
     }
 }
 
-/// Returns the outcome of all places.
+/// Combines the results of all places into the outcome.
 pub(super) fn outcome(found: &[StencilShare], order: usize, radius: usize, iterations: u64) -> KernelOutcome {
     let seconds = found.iter().map(|share| share.seconds).fold(0.0, f64::max);
     let sum: f64 = found.iter().map(|share| share.sum).sum();
     let points = ((order - 2 * radius) * (order - 2 * radius)) as f64;
-    // The weights give the slope of the grid in both directions, which is 1 each.
+    // The weights yield the slope of the grid in both directions, which is 1 in each.
     let error = (sum / points - 2.0 * (iterations + 1) as f64).abs();
     let operations = iterations as f64 * (2 * (4 * radius + 1) + 1) as f64 * points;
     KernelOutcome {
@@ -75,7 +75,7 @@ pub(super) fn outcome(found: &[StencilShare], order: usize, radius: usize, itera
     }
 }
 
-/// The part of this place.
+/// Runs the part of this place.
 async fn sweeps<const R: usize>(
     team: &Team,
     input: &DistArray<f64, 2>,
@@ -104,7 +104,7 @@ async fn sweeps<const R: usize>(
     Ok(share)
 }
 
-/// Rows and columns of a part around which the star lies within the grid.
+/// Rows and columns of a part whose star lies within the grid.
 struct Inner {
     rows: std::ops::Range<usize>,
     columns: std::ops::Range<usize>,
@@ -147,9 +147,9 @@ fn add_star<const R: usize>(input: &ArrayPart<f64, 2>, output: &mut ArrayPart<f6
     }
 }
 
-/// Adds the star around each point of a line to `sums`. `line` has `R` points more at each end; `above` and `below` are
-/// the lines at distances 1 to `R`, as long as `sums`. Inlined, because the loop is vectorized only if the compiler
-/// knows these lengths.
+/// Adds the star around each point of a line to `sums`. `line` extends `R` points beyond each end; `above` and `below`
+/// are the lines at distances 1 to `R`, as long as `sums`. Inlined, because the loop is vectorized only if the
+/// compiler knows these lengths.
 #[inline(always)]
 pub(super) fn add_line<const R: usize>(
     line: &[f64],

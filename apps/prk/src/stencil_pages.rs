@@ -1,8 +1,8 @@
-//! The kernel stencil over pages that places share: each place has a block of rows, and rows of others come by faults.
+//! The kernel stencil over shared pages: each place has a block of rows, and rows of others arrive by page faults.
 //!
-//! The grid is kept twice, so that a place may add 1 to its rows of one while others still read the other; one barrier
-//! an iteration is enough. Each point is computed from the same values in the same order as in `stencil`, so the output
-//! has the same bits.
+//! There are two copies of the grid, so that a place may add 1 to its rows of one while others still read the other;
+//! so one barrier per iteration is enough. Each point is computed from the same values in the same order as in
+//! `stencil`, so the output has the same bits.
 
 use super::stencil::{StencilShare, add_line, outcome};
 use super::{KernelOutcome, Sizes, begin};
@@ -10,7 +10,7 @@ use isles::prelude::*;
 use isles::svm::{Consistency, SvmArray};
 use std::ops::Range;
 
-/// Runs it over all places.
+/// Runs the kernel over all places.
 pub(super) async fn run(sizes: Sizes) -> isles::Result<KernelOutcome> {
     let Sizes { order, radius, iterations, .. } = sizes;
     let model = sizes.pages.unwrap_or(Consistency::Release);
@@ -35,7 +35,7 @@ struct GridSize {
     model: Consistency,
 }
 
-/// The part of this place.
+/// Runs the part of this place.
 async fn sweeps<const R: usize>(team: &Team, size: GridSize) -> isles::Result<StencilShare> {
     let GridSize { order, iterations, model } = size;
     let mut output = SvmArray::<f64>::new(team, order * order, model).await?;
@@ -77,8 +77,8 @@ async fn sweeps<const R: usize>(team: &Team, size: GridSize) -> isles::Result<St
     Ok(share)
 }
 
-/// Adds the star around each inner point of the own rows of the first grid to the output, and makes the second grid the
-/// first plus 1.
+/// Adds the star around each inner point of the own rows of the first grid to the output, and sets the second grid to
+/// the first plus 1.
 fn sweep<const R: usize>(
     output: &mut SvmArray<f64>,
     [source, target]: &mut [SvmArray<f64>; 2],

@@ -1,14 +1,14 @@
-//! The kernel transpose: B += Aᵀ, then A += 1, with both matrices split into rows.
+//! The kernel transpose: B += Aᵀ, then A += 1, with both matrices distributed by rows.
 
 use super::{KernelOutcome, MB_PER_S, Sizes, begin, together};
 use isles::array::{DistArray, Distribution, Halo};
 use isles::prelude::*;
 
-/// Runs it over all places.
+/// Runs the kernel over all places.
 pub(super) async fn run(Sizes { order, iterations, .. }: Sizes) -> isles::Result<KernelOutcome> {
     let team = Team::world();
     let rows = [Distribution::Block, Distribution::Whole];
-    // Each place reads its columns of A where they lie.
+    // Each place reads the columns of A that it needs directly from their owners.
     let a = DistArray::<f64, 2>::in_window(&team, [order, order], rows, Halo::default()).await?;
     let b = DistArray::<f64, 2>::new(&team, [order, order], rows).await?;
     let found = everywhere!(transpose(&team, &a, &b, iterations).await?).await?;
@@ -22,7 +22,7 @@ fn at_first(order: usize, row: usize, column: usize) -> f64 {
     (order * row + column) as f64
 }
 
-/// The part of this place: the seconds that it took, and the sum of the errors in its part of B.
+/// Runs the part of this place; returns its seconds, and the sum of the errors in its part of B.
 async fn transpose(
     team: &Team,
     a: &DistArray<f64, 2>,
@@ -43,7 +43,7 @@ async fn transpose(
         part.values_mut().iter_mut().for_each(|element| *element += 1.0);
     }
     let seconds = (now() - started).as_secs_f64();
-    // Each iteration adds the matrix of the first one, and as much again as iterations came before it.
+    // Each iteration adds the initial matrix plus the number of earlier iterations.
     let times = (iterations + 1) as f64;
     let added = times * iterations as f64 / 2.0;
     let mut error = 0.0;

@@ -1,7 +1,7 @@
-//! The answer to a query together with its terms, so that it can leave its places.
+//! The answer to a query together with its terms, so that it is valid outside its places.
 //!
-//! It formats nothing. Invariant: [`Solutions::sort`] and the triples of a graph are in an order that depends on the
-//! terms alone.
+//! It formats nothing. Invariant: the order after [`Solutions::sort`], and that of the triples of a graph, depends on
+//! the terms alone.
 
 use crate::store::term;
 use oxrdf::{Term, Triple};
@@ -36,19 +36,19 @@ impl TermList {
         first
     }
 
-    /// The bytes of all terms, and the length of each.
+    /// Returns the bytes of all terms, and the length of each.
     pub fn parts(&self) -> (&[u8], Vec<u32>) {
         let starts = std::iter::once(&0).chain(&self.ends);
         (&self.bytes, self.ends.iter().zip(starts).map(|(end, start)| (end - start) as u32).collect())
     }
 
-    /// Reserves room for `terms` further terms and their bytes.
+    /// Reserves room for `terms` more terms with `bytes` bytes in all.
     pub fn reserve(&mut self, terms: usize, bytes: usize) {
         self.ends.reserve(terms);
         self.bytes.reserve(bytes);
     }
 
-    /// The bytes of the term at this position.
+    /// Returns the bytes of the term at a position.
     pub fn bytes(&self, position: u32) -> &[u8] {
         let position = position as usize;
         let start = if position == 0 { 0 } else { self.ends[position - 1] as usize };
@@ -63,7 +63,7 @@ pub struct Solutions {
     pub variables: Vec<String>,
     /// The number of solutions.
     pub rows: usize,
-    /// For each variable a number for each row: one more than the position of a term, or 0 where it is unbound.
+    /// For each variable a number per row: the position of a term plus one, or 0 if unbound.
     pub columns: Vec<Vec<u32>>,
     /// The terms.
     pub terms: TermList,
@@ -80,12 +80,12 @@ impl Solutions {
         }
     }
 
-    /// The terms of a row.
+    /// Returns the terms of a row.
     pub fn row(&self, row: usize) -> impl Iterator<Item = Option<Term>> + '_ {
         (0..self.columns.len()).map(move |column| self.bytes(row, column).map(term::decode))
     }
 
-    /// Orders them by their terms if the query has not ordered them.
+    /// Sorts the solutions by their terms unless the query has ordered them.
     pub fn sort(&mut self) {
         if self.is_ordered {
             return;
@@ -113,7 +113,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The number of solutions or triples; 1 for a truth value.
+    /// Returns the number of solutions or triples; 1 for a truth value.
     pub fn rows(&self) -> u64 {
         match self {
             Answer::Solutions(solutions) => solutions.rows as u64,
@@ -122,14 +122,15 @@ impl Answer {
         }
     }
 
-    /// Sorts unordered solutions, so that they are the same on any number of places.
+    /// Sorts unordered solutions, so that they are the same for any number of places.
     pub fn sort(&mut self) {
         if let Answer::Solutions(solutions) = self {
             solutions.sort();
         }
     }
 
-    /// A hash of the answer after [`Answer::sort`], in hexadecimal: of solutions of variables and rows in their order.
+    /// Returns a hash of the answer after [`Answer::sort`], in hexadecimal; of solutions it covers variables and rows
+    /// in order.
     pub fn digest(&self) -> String {
         let mut state = 0;
         let mut add = |bytes: &[u8]| {
@@ -156,7 +157,7 @@ impl Answer {
     }
 }
 
-/// The triple of these encoded terms, if it is one.
+/// Returns the triple of these encoded terms, if they form one.
 pub fn triple([subject, predicate, object]: &[Vec<u8>; 3]) -> Option<Triple> {
     let subject = match term::decode(subject) {
         Term::NamedNode(node) => node.into(),

@@ -1,9 +1,9 @@
 //! SPARQL over RDF triples distributed over places, with complete answers.
 //!
-//! `store` has the triples and terms of one place, `load` loads them, `peers` has the exchanges of places, `query`
-//! evaluates, `answer` and `results` have the answers and their formats, `requests` and `serve` answer queries of
-//! clients, `run` is the application. Invariant: an answer has each solution as often as SPARQL 1.1 says, on any number
-//! of places and any machine.
+//! `store` has the triples and terms of one place, `load` loads them, `peers` has the exchanges between places,
+//! `query` evaluates, `answer` and `results` have the answers and their formats, `requests` and `serve` answer queries
+//! of clients, `run` is the application. Invariant: an answer has each solution with the multiplicity that SPARQL 1.1
+//! defines, on any number of places and any machine.
 
 #![forbid(unsafe_code)]
 

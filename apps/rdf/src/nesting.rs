@@ -1,9 +1,10 @@
 //! A bound on the depth of a query, computed from its text.
 //!
-//! The parser and the evaluation of SPARQL recurse over a query, so a text of some thousand brackets or operators would
-//! exhaust the stack of a place. The depth of the tree is at most the number of brackets and operators on a path into
-//! the text: those of a group add up, because adjacent blocks and terms become a chain. Elements separated by commas do
-//! not, nor do the rows of `VALUES`. Invariant: an accepted text has at most [`DEPTH_MAX`] of them on each path.
+//! The parser and the evaluation of SPARQL recurse over a query, so a text of some thousand brackets or operators
+//! would exhaust the stack of a place. The depth of the tree is at most the number of brackets and operators on a path
+//! into the text: those of a group add up, because adjacent blocks and terms become a chain. Elements separated by
+//! commas do not add up, nor do the rows of `VALUES`. Invariant: an accepted text has at most [`DEPTH_MAX`] of them on
+//! each path.
 
 use std::fmt;
 
@@ -35,7 +36,7 @@ impl fmt::Display for TooDeep {
 /// A group between brackets that is open.
 #[derive(Clone, Copy, Default)]
 struct BracketGroup {
-    /// The depth at its start, that of its element so far, and the greatest of its elements.
+    /// The depth at its start, the depth of its current element, and the greatest depth of its elements.
     start: usize,
     depth: usize,
     deepest: usize,
@@ -76,12 +77,12 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// The innermost open group.
+    /// Returns the innermost open group.
     fn group(&mut self) -> &mut BracketGroup {
         self.groups.last_mut().expect("the text itself is a group")
     }
 
-    /// Skips one token; returns `true` if it made the group deeper.
+    /// Skips one token; returns `true` if the token made the group deeper.
     fn step(&mut self, byte: u8) -> bool {
         self.at += 1;
         match byte {
@@ -119,7 +120,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Skips a string, one with three quotes as well; without an end it goes to that of its line or of the text.
+    /// Skips a string, including one with three quotes; an unterminated one ends with its line or with the text.
     fn skip_string(&mut self, quote: u8) {
         let is_long = self.text[self.at..].starts_with(&[quote; 2]);
         if is_long {
@@ -141,7 +142,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Skips an IRI; a `<` that begins none is an operator, which has two operands only.
+    /// Skips an IRI; a `<` that does not begin one is an operator, which has only two operands.
     fn skip_iri(&mut self) {
         let length = self.text[self.at..].iter().take_while(|byte| is_of_iri(**byte)).count();
         if self.text.get(self.at + length) == Some(&b'>') {
@@ -199,12 +200,12 @@ impl Scan<'_> {
     }
 }
 
-/// Returns `true` for what names of variables and keywords are made of, bytes beyond ASCII among them.
+/// Returns `true` for bytes that occur in names of variables and keywords, including those beyond ASCII.
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-/// Returns `true` for what an IRI may have between its brackets (SPARQL 1.1, `IRIREF`).
+/// Returns `true` for bytes that an IRI may have between its brackets (SPARQL 1.1, `IRIREF`).
 fn is_of_iri(byte: u8) -> bool {
     !(byte <= b' ' || br#"<>"{}|^`\"#.contains(&byte))
 }

@@ -1,8 +1,9 @@
-//! Exchange among the places of a query: rows by the owner of a term, rows for all, terms by number, numbers by term.
+//! Exchanges between the places of a query: rows by the owner of a term, rows for all, terms by number, numbers by
+//! term.
 //!
-//! The rest of the executor is the same on one place and on many. A place that evaluates alone has no team, and then
-//! nothing is exchanged. Invariant: all members call the same operations in the same order, also those that have
-//! nothing to give.
+//! The rest of the executor is the same on one place and on many. A place that evaluates alone has no team and
+//! exchanges nothing. Invariant: all members call the same operations in the same order, even if they have nothing to
+//! send.
 
 use crate::answer::Solutions;
 use crate::query::table::{Table, VariableId};
@@ -15,7 +16,7 @@ use std::cell::{Cell, RefCell};
 /// Terms of all places as known to one place, and its team.
 pub struct Peers {
     team: Option<Team>,
-    /// `true` if the hash of each term decides the place that owns it.
+    /// `true` if each term is owned by the place determined by its hash.
     is_by_hash: bool,
     numbering: Numbering,
     dictionary: RefCell<Dictionary>,
@@ -23,7 +24,7 @@ pub struct Peers {
     sent: Cell<u64>,
 }
 
-/// Terms of other places, by number; those of this place are in its dictionary.
+/// Terms of other places, by number; the terms of this place are in its dictionary.
 #[derive(Debug, Default)]
 pub struct Terms {
     positions: FxHashMap<u32, u32>,
@@ -31,12 +32,13 @@ pub struct Terms {
 }
 
 impl Peers {
-    /// A place that has all terms.
+    /// Creates a place that has all terms.
     pub fn alone(dictionary: Dictionary) -> Peers {
         Peers::with(None, dictionary)
     }
 
-    /// A member of `team` that owns no terms yet. `is_by_hash` is `true` if the hash of each term decides its owner.
+    /// Creates a member of `team` that owns no terms yet. `is_by_hash` is `true` if the hash of each term determines
+    /// its owner.
     pub fn member(team: Team, is_by_hash: bool) -> Peers {
         Peers { is_by_hash, ..Peers::with(Some(team), Dictionary::default()) }
     }
@@ -48,12 +50,12 @@ impl Peers {
         Peers { team, is_by_hash: true, numbering, dictionary, sent: Cell::new(0) }
     }
 
-    /// Makes these the terms that this place owns.
+    /// Sets the terms that this place owns.
     pub fn own(&self, dictionary: Dictionary) {
         *self.dictionary.borrow_mut() = dictionary;
     }
 
-    /// Returns a predicate that tells whether this place owns the term with a number, which must not be [`UNBOUND`].
+    /// Returns a predicate for whether this place owns the term with a number, which must not be [`UNBOUND`].
     pub fn owns(&self) -> impl Fn(u32) -> bool + Copy + use<> {
         let (numbering, here) = (self.numbering, self.rank());
         move |number| numbering.place(number) == here
@@ -69,7 +71,7 @@ impl Peers {
         self.team.as_ref().map_or(0, Team::rank)
     }
 
-    /// Bytes that this place has sent so far.
+    /// Returns the number of bytes that this place has sent so far.
     pub fn sent(&self) -> u64 {
         self.sent.get()
     }
@@ -79,17 +81,17 @@ impl Peers {
         self.numbering
     }
 
-    /// The terms that this place owns.
+    /// Returns the terms that this place owns.
     pub fn dictionary(&self) -> std::cell::Ref<'_, Dictionary> {
         self.dictionary.borrow()
     }
 
-    /// Revokes the numbers that queries have assigned from `len` on.
+    /// Revokes the numbers assigned by queries, from `len` on.
     pub fn discard_terms(&self, len: usize) {
         self.dictionary.borrow_mut().truncate(len);
     }
 
-    /// The sums of each number over all places.
+    /// Replaces each number by its sum over all places.
     pub async fn sum(&self, numbers: &mut [u64]) -> isles::Result<()> {
         match &self.team {
             Some(team) => team.all_reduce_slice(numbers, |left, right| left + right).await,
@@ -97,7 +99,7 @@ impl Peers {
         }
     }
 
-    /// The number of each term, at all places; [`UNBOUND`] for a term that is nowhere.
+    /// Returns the number of each term, at all places; [`UNBOUND`] for a term that no place has.
     pub async fn find(&self, terms: &[Vec<u8>]) -> isles::Result<Vec<u32>> {
         let number = |term: &Vec<u8>| {
             let index = self.dictionary.borrow().find(term)?;
@@ -108,7 +110,7 @@ impl Peers {
         Ok(numbers.into_iter().map(|number| number as u32).collect())
     }
 
-    /// The numbers of `terms`, which get one if they have none; each place calls it with its own.
+    /// Returns the numbers of `terms`, assigning one to each new term; each place passes its own terms.
     pub async fn intern(&self, terms: &[Vec<u8>]) -> isles::Result<Vec<u32>> {
         let places = self.size();
         let mut numbers =
@@ -130,8 +132,8 @@ impl Peers {
         Ok(numbers)
     }
 
-    /// The numbers of `terms`, which any place may own; [`UNBOUND`] for one that none has. Each place calls it with its
-    /// own.
+    /// Returns the numbers of `terms`, owned by any place; [`UNBOUND`] for a term that no place has. Each place passes
+    /// its own terms.
     async fn find_terms(&self, terms: &[Vec<u8>]) -> isles::Result<Vec<u32>> {
         let mut own = Vec::new();
         terms.iter().for_each(|term| push_term(&mut own, term));
@@ -148,25 +150,25 @@ impl Peers {
             terms_of(row).map(|term| number(term).unwrap_or(UNBOUND)).collect()
         };
         let answers = self.all_to_all(asked.iter().map(answer).collect()).await?;
-        // One of them has it, or none.
+        // At most one of the places has it.
         Ok((0..terms.len()).map(|at| answers.iter().map(|row| row[at]).max().unwrap_or(UNBOUND)).collect())
     }
 
-    /// The numbers of the terms in `rows`, each in the row of its owner, in the same order. Terms that have none get
-    /// one.
+    /// Returns the numbers of the terms in `rows`, each term in the row of its owner, in the same order. New terms get
+    /// a number.
     pub async fn intern_rows(&self, rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u32>>> {
         let counts: Vec<usize> = rows.iter().map(|row| terms_of(row).count()).collect();
         let asked = self.all_to_all_bytes(rows).await?;
         let given = self.all_to_all(self.interned(&asked)).await?;
-        // All places learn of one that is out of numbers, so all end.
+        // All places see that one is out of numbers, so all fail.
         if given.iter().zip(counts).any(|(numbers, count)| numbers.len() > count) {
             return Err(isles::Error::message("more than 2^32 terms"));
         }
         Ok(given)
     }
 
-    /// The numbers of the terms in `rows` at this place, which gives new ones; each row one number longer if there are
-    /// not enough.
+    /// Returns the numbers of the terms in `rows` at this place, assigning new ones; a row with one extra number means
+    /// that there are not enough.
     fn interned(&self, rows: &[Vec<u8>]) -> Vec<Vec<u32>> {
         let (here, mut is_full) = (self.rank(), false);
         let mut dictionary = self.dictionary.borrow_mut();
@@ -183,8 +185,8 @@ impl Peers {
         answers
     }
 
-    /// The bytes of the terms with these numbers, of which some may be [`UNBOUND`], so that [`Terms::bytes`] finds them
-    /// here.
+    /// Fetches the bytes of the terms with these numbers, some of which may be [`UNBOUND`], so that [`Terms::bytes`]
+    /// finds them here.
     pub async fn fetch(&self, numbers: impl Iterator<Item = u32>) -> isles::Result<Terms> {
         let mut fetched = Terms::default();
         let Some(team) = &self.team else { return Ok(fetched) };
@@ -217,7 +219,7 @@ impl Peers {
         Ok(fetched)
     }
 
-    /// Sends each row to the owner of its term in the column of `variable`, in which no row is unbound.
+    /// Sends each row to the owner of its term in the column of `variable`, in which no row may be unbound.
     pub async fn redistribute(&self, table: Table, variable: VariableId) -> isles::Result<Table> {
         if self.team.is_none() || table.placed_by == Some(variable) {
             return Ok(table);
@@ -243,7 +245,7 @@ impl Peers {
         self.redistribute(table, variable).await
     }
 
-    /// Sends each row to a place that the numbers of some columns decide, so that rows which agree in them meet.
+    /// Sends each row to a place determined by the numbers in some columns, so that rows that agree in them meet.
     pub async fn redistribute_by(&self, table: Table, variables: &[VariableId]) -> isles::Result<Table> {
         if self.team.is_none() {
             return Ok(table);
@@ -261,11 +263,11 @@ impl Peers {
         Ok(Table { placed_by: None, ..self.moved(table, leaving).await? })
     }
 
-    /// Sends the rows that leave this place, rising, each to its place.
+    /// Sends the rows in `leaving`, which are ascending, each to its place.
     async fn moved(&self, mut table: Table, leaving: Vec<(u32, u32)>) -> isles::Result<Table> {
         let mut counts = vec![0_u32; self.size()];
         leaving.iter().for_each(|(_, owner)| counts[*owner as usize] += 1);
-        // A part for each place that gets rows: their number, then column after column.
+        // A part for each receiving place: its number of rows, then column after column.
         let mut parts: Vec<Vec<u32>> = vec![Vec::new(); self.size()];
         for (part, count) in parts.iter_mut().zip(counts).filter(|(_, count)| *count > 0) {
             part.reserve_exact(1 + count as usize * table.columns.len());
@@ -278,7 +280,7 @@ impl Peers {
         Ok(joined(table, &self.all_to_all(parts).await?))
     }
 
-    /// All rows of all places, at each of them.
+    /// Returns all rows of all places, at each of them.
     pub async fn replicate(&self, table: Table) -> isles::Result<Table> {
         let Some(team) = &self.team else { return Ok(table) };
         let own = whole(&table);
@@ -287,7 +289,7 @@ impl Peers {
         Ok(joined(Table { placed_by: None, ..without_rows(&table) }, &rows))
     }
 
-    /// All rows of all places at the first one; the others have none.
+    /// Returns all rows of all places at the first one; no rows at the others.
     pub async fn gather(&self, table: Table) -> isles::Result<Table> {
         let Some(team) = &self.team else { return Ok(table) };
         let own = whole(&table);
@@ -298,7 +300,7 @@ impl Peers {
         Ok(joined(Table { placed_by: None, ..without_rows(&table) }, &rows))
     }
 
-    /// The solutions of all places at the first one; none at the others.
+    /// Returns the solutions of all places at the first one; `None` at the others.
     pub async fn gather_solutions(&self, own: Solutions) -> isles::Result<Option<Solutions>> {
         let Some(team) = &self.team else { return Ok(Some(own)) };
         // The number of rows, then the columns, then the lengths of terms.
@@ -328,7 +330,7 @@ impl Peers {
         Ok(Some(all))
     }
 
-    /// Gives each place its row of numbers, and gets one from each.
+    /// Sends each place its row of numbers, and returns the row received from each.
     pub async fn all_to_all(&self, mut rows: Vec<Vec<u32>>) -> isles::Result<Vec<Vec<u32>>> {
         let Some(team) = &self.team else { return Ok(rows) };
         self.record_rows(&rows);
@@ -338,7 +340,7 @@ impl Peers {
         Ok(all)
     }
 
-    /// Gives each place its row of bytes, and gets one from each.
+    /// Sends each place its row of bytes, and returns the row received from each.
     pub async fn all_to_all_bytes(&self, mut rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u8>>> {
         let Some(team) = &self.team else { return Ok(rows) };
         self.record_rows(&rows);
@@ -359,7 +361,7 @@ impl Peers {
 }
 
 impl Terms {
-    /// The bytes of the term with this number, if it was fetched or is one of this place.
+    /// Returns the bytes of the term with this number, if it was fetched or is owned by this place.
     pub fn bytes<'a>(&'a self, number: u32, numbering: Numbering, own: &'a Dictionary) -> &'a [u8] {
         match self.positions.get(&number) {
             Some(position) => &self.terms[*position as usize],
@@ -368,13 +370,13 @@ impl Terms {
     }
 }
 
-/// Appends a term behind its length.
+/// Appends a term, preceded by its length.
 pub fn push_term(row: &mut Vec<u8>, term: &[u8]) {
     row.extend_from_slice(&u32::try_from(term.len()).unwrap_or(u32::MAX).to_le_bytes());
     row.extend_from_slice(term);
 }
 
-/// The terms that [`push_term`] appended.
+/// Returns the terms that [`push_term`] appended.
 pub fn terms_of(mut row: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (length, rest) = row.split_first_chunk::<4>()?;
@@ -384,7 +386,7 @@ pub fn terms_of(mut row: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A table with the columns of `table`, and no rows.
+/// Returns a table with the columns of `table`, and no rows.
 fn without_rows(table: &Table) -> Table {
     Table {
         columns: vec![Vec::new(); table.columns.len()],
@@ -395,7 +397,7 @@ fn without_rows(table: &Table) -> Table {
     }
 }
 
-/// A table as one part in the form of [`Peers::moved`].
+/// Returns a table as one part in the form of [`Peers::moved`].
 fn whole(table: &Table) -> Vec<u32> {
     let rows = [table.rows as u32];
     std::iter::once(&rows[..]).chain(table.columns.iter().map(Vec::as_slice)).flatten().copied().collect()
@@ -425,7 +427,7 @@ mod tests {
             let (ended, ..) = isles::simulate(3, Plan::calm(1), move || async move {
                 let failed = everywhere!([terms] {
                     let mut peers = Peers::member(Team::world(), true);
-                    // With this number of places each can number one term.
+                    // With this number of places, each can number one term.
                     peers.numbering = Numbering::new(u32::MAX as usize - 3);
                     let own: Vec<Vec<u8>> = if peers.rank() == 0 {
                         (0..terms).map(|term: u32| term.to_le_bytes().to_vec()).collect()

@@ -1,6 +1,6 @@
 //! The queries of a run: from files, from the command line, or those of LUBM.
 //!
-//! It evaluates nothing. Invariant: each query has been parsed before anything runs, and what is wrong with one is said
+//! It evaluates nothing. Invariant: each query has been parsed before anything runs, and an error in one is reported
 //! with its name and position.
 
 use crate::load::source::file_iri;
@@ -13,7 +13,7 @@ use spargebra::algebra::QueryDataset;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Most bytes of a query.
+/// Largest accepted query, in bytes.
 const QUERY_BYTES_MAX: u64 = 16 << 20;
 
 /// The queries of the Lehigh University Benchmark (Guo, Pan and Heflin 2005, appendix).
@@ -34,18 +34,18 @@ pub const LUBM: [(&str, &str); 14] = [
     ("q14", include_str!("../data/lubm/q14.rq")),
 ];
 
-/// Queries over the data of LUBM that have more than 100,000 intermediate rows from ten universities on.
+/// Queries over the data of LUBM with more than 100,000 intermediate rows for ten or more universities.
 pub const LARGE: [(&str, &str); 3] = [
     ("alumni", include_str!("../data/large/alumni.rq")),
     ("authors", include_str!("../data/large/authors.rq")),
     ("classmates", include_str!("../data/large/classmates.rq")),
 ];
 
-/// Query sets that `--queries` accepts beside folders.
+/// Query sets that `--queries` accepts in addition to folders.
 const BUILT_IN: [(&str, &[(&str, &str)]); 2] = [("lubm", &LUBM), ("lubm-large", &LARGE)];
 
-/// The dataset that a client specifies for a query (SPARQL 1.1 Protocol, section 2.1.4). One that names no graph is the
-/// dataset of the query itself.
+/// The dataset that a client specifies for a query (SPARQL 1.1 Protocol, section 2.1.4). If it names no graph, the
+/// dataset of the query itself applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedDataset {
     /// IRIs of the graphs whose merge is the default graph.
@@ -81,17 +81,17 @@ pub struct NamedQuery {
     pub name: String,
     /// Its text.
     pub text: String,
-    /// The IRI of its file, against which others are resolved.
+    /// The IRI of its file, against which relative IRIs are resolved.
     pub base: Option<String>,
-    /// A dataset that takes the place of its own.
+    /// A dataset that replaces the query's own.
     pub dataset: NamedDataset,
 }
 
 impl NamedQuery {
-    /// A query of that name.
+    /// Creates a query with this name.
     ///
     /// # Errors
-    /// [`Failure::Usage`]: something is wrong with it; `source` says where it is from.
+    /// [`Failure::Usage`]: the query is invalid; `source` says where it comes from.
     pub fn new(name: String, text: String, source: &str) -> Result<NamedQuery, Failure> {
         let base = Path::new(source).is_file().then(|| file_iri(Path::new(source)));
         let named = NamedQuery { name, text, base, dataset: NamedDataset::default() };
@@ -118,7 +118,7 @@ impl NamedQuery {
     }
 }
 
-/// The queries of LUBM.
+/// Returns the queries of LUBM.
 ///
 /// # Errors
 /// None; they are tested.
@@ -126,10 +126,10 @@ pub fn lubm() -> Result<Vec<NamedQuery>, Failure> {
     of_folder(BUILT_IN[0].0)
 }
 
-/// The query in a file, or the one of LUBM that is named `lubm:N`.
+/// Returns the query in a file, or the LUBM query named `lubm:N`.
 ///
 /// # Errors
-/// [`Failure::Usage`]: it cannot be read, or something is wrong with it.
+/// [`Failure::Usage`]: the file cannot be read, or the query is invalid.
 pub fn of_file(file: &str) -> Result<NamedQuery, Failure> {
     if let Some(number) = file.strip_prefix("lubm:") {
         let found = number.parse::<usize>().ok().and_then(|number| LUBM.get(number.checked_sub(1)?));
@@ -144,10 +144,10 @@ pub fn of_file(file: &str) -> Result<NamedQuery, Failure> {
     NamedQuery::new(name, input::text(&bytes), file)
 }
 
-/// The queries in the files of a folder that end in `.rq` or `.sparql`, by name; or built-in ones.
+/// Returns the queries in the files of a folder that end in `.rq` or `.sparql`, by name; or a built-in set.
 ///
 /// # Errors
-/// [`Failure::Usage`]: there are none, or one cannot be read, or something is wrong with one.
+/// [`Failure::Usage`]: there are none, one cannot be read, or one is invalid.
 pub fn of_folder(folder: &str) -> Result<Vec<NamedQuery>, Failure> {
     let built_in = BUILT_IN.iter().find(|(name, _)| *name == folder && !Path::new(folder).exists());
     if let Some((_, queries)) = built_in {

@@ -1,4 +1,4 @@
-//! The random numbers of RandomAccess: x^63 + x^2 + x + 1 over GF(2), with a start anywhere in the stream.
+//! The random numbers of RandomAccess: x^63 + x^2 + x + 1 over GF(2), from any position in the stream.
 
 /// The polynomial.
 const POLYNOMIAL: u64 = 7;
@@ -6,13 +6,13 @@ const POLYNOMIAL: u64 = 7;
 /// The period of the stream.
 const PERIOD: i64 = 1_317_624_576_693_539_401;
 
-/// The next number of the stream.
+/// Returns the next number of the stream.
 #[inline]
 pub fn next(number: u64) -> u64 {
     (number << 1) ^ if (number as i64) < 0 { POLYNOMIAL } else { 0 }
 }
 
-/// The `index`th number of the stream, as HPCC's `HPCC_starts` computes it; that of index 0 is 1.
+/// Returns number `index` of the stream, as HPCC's `HPCC_starts` computes it; number 0 is 1.
 pub fn start(index: i64) -> u64 {
     let index = index.rem_euclid(PERIOD);
     if index == 0 {

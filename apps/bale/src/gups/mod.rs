@@ -1,9 +1,9 @@
 //! The application `gups`: HPCC RandomAccess by its rules.
 //!
-//! The rules: a table of 2^k entries, 4 · 2^k updates, at most 1,024 ahead, at most 1 % of errors. The modes are the
-//! ways of Aggarwal, Sabharwal, Garg and Heidelberger ("HPCC RandomAccess Benchmark for Next Generation
+//! The rules: a table of 2^k entries, 4 · 2^k updates, a look-ahead of at most 1,024, at most 1 % errors. The modes
+//! are the methods of Aggarwal, Sabharwal, Garg and Heidelberger ("HPCC RandomAccess Benchmark for Next Generation
 //! Supercomputers", 2009): aggregation, routing along a torus, roles for cores. Invariant: only the updates are timed,
-//! as by the rules; verification applies them once more.
+//! as the rules require; verification applies them once more.
 
 mod generator;
 mod shared;
@@ -21,20 +21,20 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Updates per entry, by the rules.
+/// Updates per entry, according to the rules.
 const UPDATES_PER_ENTRY: u64 = 4;
 
-/// Start of the stream if the number of updates is not that of the rules. The first million numbers of the stream have
-/// few bits set, so they go to few places; a table of the rules' size makes more of them.
+/// Start of the stream if the number of updates is not that of the rules. The first million numbers have few bits set,
+/// so they go to few places; a table of the rules' size uses more of the stream.
 const MIXED: u64 = 1 << 40;
 
-/// Locks of a table if no other number is asked for: the most that the paper has.
+/// Default number of locks of a table: the largest in the paper.
 const LOCKS: u32 = 32;
 
 /// The largest table: half of the memory of the largest published machine.
 const BITS_MAX: i64 = 48;
 
-/// Method that delivers updates to their entries.
+/// Method of delivering updates to their entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -56,7 +56,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns `true` if each place changes entries by itself.
+    /// Returns `true` if each place changes entries directly.
     fn is_shared(self) -> bool {
         matches!(self, Mode::Atomic | Mode::Unlocked | Mode::Locks)
     }
@@ -138,10 +138,10 @@ pub struct UpdateCosts {
 const UPDATES: &str = "updates";
 const CHECK: &str = "check";
 
-/// Tenths of its updates between which a part is in the middle of the run.
+/// The middle of the run of a part: from this tenth of its updates to that one.
 const STEADY: [u64; 2] = [3, 7];
 
-/// Updates that are charged to a modelled core at once.
+/// Updates charged to a modelled core at a time.
 const CHARGED: u64 = 8;
 
 /// The configuration of a run.
@@ -169,15 +169,16 @@ pub struct GupsInput {
     options: AggregatorOptions,
 }
 
-/// Division of the work among the places.
+/// Distribution of the work over the places.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct GupsPlan {
     blocks: Blocks,
     /// Number of places that have a part of the table.
     owners: u64,
-    /// Consecutive places of which the first makes updates and the last ones have parts of the table.
+    /// Number of consecutive places in a group: the first one generates updates, the last ones hold parts of the
+    /// table.
     group: u64,
-    /// Number of places of a group that have a part.
+    /// Number of places of a group that hold a part.
     appliers: u64,
     updates: u64,
     /// Position of the first update in the stream.
@@ -193,13 +194,14 @@ pub struct GupsFound {
     updates: u64,
     /// Wrong entries at the end; `None` without a check.
     errors: Option<u64>,
-    /// Updates a nanosecond.
+    /// Updates per nanosecond.
     gups: f64,
-    /// The same in the middle of the run, by the clocks of those that apply them: without begin and end.
+    /// Updates per nanosecond in the middle of the run, without start and end, by the clocks of the places that apply
+    /// them.
     steady_gups: f64,
-    /// Updates in a full bucket, at the first place.
+    /// Capacity of a bucket at the first place, in updates.
     bucket: u64,
-    /// Updates that left their place, at each hop, and the buckets in which they did.
+    /// Number of updates that left their place, counted at each hop, and of the buckets that carried them.
     hops: u64,
     buckets: u64,
     #[serde(skip)]
@@ -211,7 +213,7 @@ impl Gups {
         self.shape.clone().unwrap_or_else(|| Torus::of_nodes(nodes, 3))
     }
 
-    /// Returns the numbers of places of a group that route updates and that apply them: 0 and 1 without roles.
+    /// Returns the numbers of places per group that route updates and that apply them: 0 and 1 without roles.
     fn roles(&self) -> (u32, u32) {
         let dimensions = self.shape.as_ref().map_or(3, |shape| shape.extents().len() as u32);
         match self.mode {
@@ -234,10 +236,10 @@ impl Gups {
 }
 
 impl Gups {
-    /// Checks the numbers of places of a node.
+    /// Checks the numbers of places per group.
     ///
     /// # Errors
-    /// There are no roles, or more places that route than dimensions.
+    /// There are no roles, or more routing places than dimensions.
     fn check_roles(&self, routers: u32) -> Result<(), Failure> {
         let given = [("--routers", self.routers), ("--appliers", self.appliers)];
         let given = given.into_iter().find_map(|(flag, number)| Some((flag, number?)));
@@ -417,7 +419,7 @@ impl RunResult for Gups {
     fn verify(&self, found: &GupsFound, _: bool) -> Result<Option<Verification>, Failure> {
         let Some(errors) = found.errors else { return Ok(None) };
         let text = format!("{errors} of {} entries differ after repeating the updates", found.entries);
-        // The rules allow 1 % of errors, and only what nobody locks has any.
+        // The rules allow 1 % errors, and only unlocked updates cause any.
         let allowed = if self.mode == Mode::Unlocked { found.entries / 100 } else { 0 };
         Ok(Some(Verification { holds: errors <= allowed, text }))
     }
@@ -443,7 +445,7 @@ impl GupsPlan {
         }
     }
 
-    /// The place that applies the updates of entry `index`.
+    /// Returns the place that applies the updates of entry `index`.
     #[inline]
     fn place(&self, index: u64) -> Place {
         let owner = if self.division {
@@ -456,7 +458,7 @@ impl GupsPlan {
         Place::new(place as usize).expect("each owner is a place")
     }
 
-    /// Returns the updates that `group` makes, in proportion to its entries.
+    /// Returns the range of updates that `group` generates, in proportion to its entries.
     fn own_updates(&self, group: u64) -> std::ops::Range<u64> {
         let share = |entry: u64| {
             (u128::from(self.updates) * u128::from(entry) / u128::from(self.blocks.size())) as u64
@@ -515,13 +517,13 @@ impl GupsPlan {
     }
 }
 
-/// Entries `first ..` of the table, each of which begins as its own index.
+/// The entries of the table from `first`; each initially equals its own index.
 #[derive(Clone, Debug)]
 struct TablePart {
     first: u64,
     plan: GupsPlan,
     entries: Vec<u64>,
-    /// Cycles of an update on a modelled core.
+    /// Cycles per update on a modelled core.
     cost: u64,
     /// Updates so far.
     updates: u64,
@@ -531,14 +533,14 @@ struct TablePart {
     mark_times: [(u64, Duration); 2],
 }
 
-/// Description from which a part is made.
+/// The description from which a part is created.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct PartPlan {
     /// The whole table and the owner of each part.
     plan: GupsPlan,
-    /// The owner; `None` if it has no part.
+    /// The owner's index; `None` if this place has no part.
     owner: Option<u64>,
-    /// Numbers of its updates between which the steady rate is taken.
+    /// Numbers of updates between which the steady rate is taken.
     marks: [u64; 2],
 }
 
@@ -559,7 +561,7 @@ impl TablePart {
         }
     }
 
-    /// The place of an update.
+    /// Returns the place of an update.
     fn target(&self, number: &u64) -> Place {
         self.plan.place(number & (self.plan.blocks.size() - 1))
     }
@@ -567,7 +569,7 @@ impl TablePart {
     /// Applies updates.
     ///
     /// # Panics
-    /// If an entry is not here.
+    /// If an entry does not belong to this part.
     fn update(&mut self, numbers: &[u64]) {
         let (mask, first, entries) = (self.plan.blocks.size() - 1, self.first, &mut *self.entries);
         for number in numbers {
@@ -591,13 +593,13 @@ impl TablePart {
         self.entries.iter().zip(self.first..).filter(|(entry, index)| **entry != *index).count() as u64
     }
 
-    /// Updates a nanosecond of this part in the middle of the run; none if it had too few.
+    /// Returns the updates per nanosecond of this part in the middle of the run; 0 if it had too few.
     fn steady_rate(&self) -> f64 {
         let [(first, begin), (last, end)] = self.mark_times;
         if end > begin { (last - first) as f64 / (end - begin).as_secs_f64() / 1e9 } else { 0.0 }
     }
 
-    /// Makes updates free from now on, for the verification.
+    /// Makes further updates free, for the verification.
     fn end_charging(&mut self) {
         self.cost = 0;
     }

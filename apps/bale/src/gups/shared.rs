@@ -10,7 +10,7 @@ use isles::prelude::*;
 use isles::{Combine, WindowOptions};
 use isles_app::frame::{WorkDistributor, WorkDone, add_done};
 
-/// Words from one lock to the next at a place: each has a cache line of its own.
+/// Distance between the locks of a place in words: each has its own cache line.
 const LOCK_WORDS: usize = 8;
 
 /// Runs all updates in a window, and counts wrong entries if requested.
@@ -100,7 +100,7 @@ async fn change(table: &Window<u64>, target: usize, at: usize, number: u64) -> i
     table.put(target, at, &[entry[0] ^ number]).await
 }
 
-/// Locks of the table; an entry has that of its index, counted round.
+/// Locks of the table; entries are assigned to them round robin by index.
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
 struct TableLocks {
     /// 0 if the lock is free, else the rank of its holder plus 1.
@@ -108,7 +108,7 @@ struct TableLocks {
     count: u64,
 }
 
-/// A lock that this place holds, with the position of its word.
+/// A lock held by this place, and the position of its word.
 struct HeldLock {
     target: usize,
     at: usize,

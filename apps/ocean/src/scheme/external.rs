@@ -1,10 +1,10 @@
 //! The external mode: free surface and mean velocity of the water column, in short steps.
 //!
-//! Forward-backward: the surface first, then the velocities from the new surface, one of them with the new other one
-//! and in alternating order. A step computes a ring around the tile as well, so that it needs one exchange. The
-//! transports of all short steps are summed: the internal mode advects with their mean, so that its thickness of layers
-//! changes as the surface does, to rounding. Invariant: the transport through a face is one number, used on both of its
-//! sides.
+//! Forward-backward: the surface first, then the velocities from the new surface. The second velocity uses the new
+//! value of the first one; the order alternates. A step also computes a ring around the tile, so it needs only one
+//! exchange. The transports of all short steps are summed: the internal mode advects with their mean, so its layer
+//! thickness follows the surface, to rounding. Invariant: the transport through a face is one number, used on both of
+//! its sides.
 
 use crate::scheme::tile::Tile;
 use crate::scheme::tile::row_kernels;
@@ -16,16 +16,16 @@ use std::ops::Range;
 pub struct Statics {
     /// Depth of the water at rest, metres; 0 on land.
     pub depth: Vec<f64>,
-    /// 1 where water flows through the western and the southern face of a cell, else 0.
+    /// 1 if water flows through the western and the southern face of a cell, else 0.
     pub mask_u: Vec<f64>,
     pub mask_v: Vec<f64>,
     /// Coriolis parameter at cells, per second.
     pub coriolis: Vec<f64>,
-    /// Stress of the wind eastward, over the density of water, at western faces.
+    /// Eastward wind stress, divided by the density of water, at western faces.
     pub wind: Vec<f64>,
 }
 
-/// Transports through the western and southern faces, metres squared a second, and their sums over short steps.
+/// Transports through the western and southern faces, in square metres per second, and their sums over short steps.
 #[derive(Clone, Debug, Default)]
 pub struct Transports {
     pub u: Vec<f64>,
@@ -40,14 +40,14 @@ impl Transports {
         Transports { u: zeros.clone(), v: zeros.clone(), sum_u: zeros.clone(), sum_v: zeros }
     }
 
-    /// Begins a long step.
+    /// Resets the sums at the start of a long step.
     pub fn clear(&mut self) {
         self.sum_u.fill(0.0);
         self.sum_v.fill(0.0);
     }
 }
 
-/// The tile and what is on it, for one short step.
+/// The tile and its fields for one short step.
 pub struct External<'a> {
     pub tile: &'a Tile,
     pub grid: &'a Grid,
@@ -73,7 +73,7 @@ impl External<'_> {
         }
     }
 
-    /// Transports through the faces of the tile and of a ring around it.
+    /// Computes the transports through the faces of the tile and of a ring around it, and adds them to the sums.
     fn sum_transports(&self, [surface, u, v]: [&[f64]; 3], transports: &mut Transports) {
         let Statics { depth, .. } = self.statics;
         let Transports { u: flow_u, v: flow_v, sum_u, sum_v } = transports;
@@ -93,7 +93,7 @@ impl External<'_> {
         }
     }
 
-    /// The surface of the tile and of a ring around it: what flows in raises it.
+    /// Updates the surface of the tile and of a ring around it from the inflow.
     fn move_surface(&self, surface: &mut [f64], transports: &Transports) {
         let factors = [self.step / self.grid.dx, self.step / self.grid.dy];
         let stride = self.tile.stride();
@@ -105,7 +105,7 @@ impl External<'_> {
         }
     }
 
-    /// Mean velocities eastward, of the tile and what is said around it.
+    /// Updates the eastward mean velocities of the tile and of `around` rows and columns around it.
     fn push_u(&self, [surface, v]: [&[f64]; 2], u: &mut [f64], around: [usize; 4]) {
         let stride = self.tile.stride();
         for line in self.tile.lines_with(around) {
@@ -116,7 +116,7 @@ impl External<'_> {
         }
     }
 
-    /// Mean velocities northward.
+    /// Updates the northward mean velocities in the same way.
     fn push_v(&self, [surface, u]: [&[f64]; 2], v: &mut [f64], around: [usize; 4]) {
         let stride = self.tile.stride();
         for line in self.tile.lines_with(around) {
@@ -127,8 +127,8 @@ impl External<'_> {
         }
     }
 
-    /// The mean velocities of a row; `along` is the distance to the cell behind a face, and the four faces of the other
-    /// velocity around the first one are at `beside`.
+    /// Updates the mean velocities of a row. The cell behind a face is `along` elements away; the four faces of the
+    /// other velocity around the first one are at `beside`.
     fn push_row(
         &self,
         line: Range<usize>,
@@ -147,7 +147,7 @@ impl External<'_> {
     }
 }
 
-/// A row of faces of the mean velocity, and what is around them.
+/// Inputs of a row of faces of the mean velocity.
 struct FacesAround<'a> {
     /// Surface, Coriolis parameter, forcing and mask in front of the faces.
     here: [&'a [f64]; 4],
@@ -160,7 +160,7 @@ struct FacesAround<'a> {
 }
 
 row_kernels! {
-    /// Transports through a row of faces, and their sums.
+    /// Computes the transports through a row of faces, and adds them to their sums.
     fn add_transport(flow: &mut [f64], sum: &mut [f64]; (water, velocity): ([&[f64]; 4], &[f64])) {
         let n = flow.len();
         let [surface, depth, surface_there, depth_there] = water.map(|values| &values[..n]);
@@ -180,7 +180,7 @@ row_kernels! {
         }
     }
 
-    /// Mean velocities through a row of faces.
+    /// Updates the mean velocities through a row of faces.
     fn push_faces(own: &mut [f64]; around: &FacesAround<'_>) {
         let n = own.len();
         let FacesAround { here, there, beside, factors } = *around;

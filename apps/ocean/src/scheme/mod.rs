@@ -1,7 +1,7 @@
 //! The scheme within a tile: the external mode, velocities and a tracer, without places.
 //!
-//! `tile` says how a part of the grid lies in memory and how loops over its rows are compiled. Invariant: a value is
-//! computed from the same ones at every tiling.
+//! `tile` defines the memory layout of a part of the grid and compiles loops over its rows. Invariant: a value is
+//! computed from the same inputs at every tiling.
 
 pub mod external;
 pub mod momentum;

@@ -1,10 +1,9 @@
 //! The internal mode: velocities of the levels, in long steps.
 //!
-//! The slow tendencies of the velocities of a level: advection, in centred differences, horizontal and vertical
-//! viscosity, wind, drag at the bottom, and the Coriolis force on what differs from the mean of the column. Tendencies
-//! are carried forward by the Adams-Bashforth rule of second order with [`AHEAD`], which damps. The mean of the column
-//! is then replaced by that of the external mode. Invariant: without wind and with water at rest all tendencies are
-//! zero.
+//! The slow tendencies of a level are advection in centred differences, horizontal and vertical viscosity, wind, drag
+//! at the bottom, and the Coriolis force on the deviation from the column mean. Tendencies are extrapolated by the
+//! second-order Adams-Bashforth rule with [`AHEAD`], which adds damping. The column mean is then replaced by that of
+//! the external mode. Invariant: without wind and with water at rest all tendencies are zero.
 
 use crate::scheme::external::Statics;
 use crate::scheme::tile::Tile;
@@ -12,11 +11,12 @@ use crate::scheme::tile::row_kernels;
 use crate::setup::{Grid, Physics};
 use std::ops::Range;
 
-/// The weight of the newest tendency in the Adams-Bashforth rule: 1.5 is second order without damping.
+/// The weight of the newest tendency in the Adams-Bashforth rule; 1.5 is second order without damping.
 const AHEAD: f64 = 1.6;
 
-/// Velocity of one direction on all levels, seen from its own faces: eastward at western faces or northward at southern
-/// ones. With `along` the distance in memory to the next face of the same direction and `across` to that of the other.
+/// The velocity in one direction on all levels, as seen from its own faces: eastward at western faces, or northward at
+/// southern ones. `along` is the distance in memory to the next face in the same direction, `across` to that in the
+/// other.
 pub struct Component<'a> {
     pub tile: &'a Tile,
     pub physics: &'a Physics,
@@ -29,12 +29,12 @@ pub struct Component<'a> {
     /// 1 for eastward, -1 for northward: the sign of the Coriolis force.
     pub sign: f64,
     pub mask: &'a [f64],
-    /// Stress at the surface over the density of water; nothing if there is none.
+    /// Surface stress divided by the density of water; `None` if there is none.
     pub wind: Option<&'a [f64]>,
 }
 
 impl<'a> Component<'a> {
-    /// The two components of a tile.
+    /// Returns the two components of a tile.
     pub fn both(
         tile: &'a Tile,
         grid: &Grid,
@@ -66,7 +66,8 @@ impl<'a> Component<'a> {
         [east, north]
     }
 
-    /// Computes the velocities of `own` after a long step, but for the mean of each column, in the row of faces `line`.
+    /// Computes the velocities of `own` after a long step in the row of faces `line`; `shift` sets their
+    /// column means.
     pub fn compute_tendency(
         &self,
         line: &Range<usize>,
@@ -104,7 +105,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// One over the thickness of a layer at the faces of a row; 0 at faces that are closed.
+    /// Computes the reciprocal thickness of a layer at the faces of a row; 0 at closed faces.
     fn invert_thickness(&self, surface: &[f64], start: usize, inverse: &mut [f64]) {
         let n = inverse.len();
         let depth = &self.statics.depth;
@@ -119,8 +120,8 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The tendency of a row of a level: its faces begin at `start`, those below and above in the column at `below` and
-    /// `above`, and the columns at `flat`.
+    /// Computes the tendency of a row of a level. Its faces begin at `start`, those of the levels below and above at
+    /// `below` and `above`, and its column means at `flat`.
     fn compute_row(
         &self,
         seen: &LevelFields<'_>,
@@ -163,7 +164,7 @@ impl<'a> Component<'a> {
         compute_faces(now, (&around, &rates));
     }
 
-    /// Gives each column of the velocities `next`, whose means are `mean`, the mean `wanted`.
+    /// Shifts each column of the velocities `next` from its mean `mean` to the mean `wanted`.
     pub fn shift(&self, next: &mut [f64], mean: &[f64], wanted: &[f64]) {
         let plane = self.tile.plane();
         for line in self.tile.lines(0) {
@@ -176,7 +177,7 @@ impl<'a> Component<'a> {
     }
 }
 
-/// The inputs of the tendencies of a component.
+/// Inputs for the tendencies of a component.
 pub struct LevelFields<'a> {
     pub own: &'a [f64],
     pub other: &'a [f64],
@@ -187,11 +188,11 @@ pub struct LevelFields<'a> {
     pub other_mean: &'a [f64],
 }
 
-/// The results of the tendencies of a component.
+/// Outputs of the tendencies of a component.
 pub struct Ahead<'a> {
-    /// The tendencies of the step before, which become those of this one.
+    /// The tendencies of the previous step, replaced by those of this one.
     pub tendency: &'a mut [f64],
-    /// The velocities after the step, but for the mean of the column, and their mean.
+    /// The velocities after the step, before their column means are shifted, and those means.
     pub next: &'a mut [f64],
     pub next_mean: &'a mut [f64],
     /// The mean over the column of the extrapolated tendencies.
@@ -204,25 +205,25 @@ pub struct Factors {
     /// Weights of the newest tendency, and of the one before.
     ahead: f64,
     back: f64,
-    /// The part of the column that a level is.
+    /// The fraction of the column in one level.
     part: f64,
     /// Seconds of a step.
     step: f64,
 }
 
 impl Factors {
-    /// The factors for this step; the first one has no tendency before it.
+    /// Returns the factors of this step; the first one has no earlier tendency.
     pub fn new(tile: &Tile, step: f64, is_first: bool) -> Factors {
         let (ahead, back) = if is_first { (1.0, 0.0) } else { (AHEAD, AHEAD - 1.0) };
         Factors { ahead, back, part: 1.0 / tile.levels as f64, step }
     }
 }
 
-/// Memory of a row.
+/// Scratch memory of a row.
 #[derive(Clone, Debug, Default)]
 pub struct RowBuffers {
     now: Vec<f64>,
-    /// One over the thickness of a layer at faces.
+    /// Reciprocal thickness of a layer at faces.
     inverse: Vec<f64>,
 }
 
@@ -241,10 +242,10 @@ struct Around<'a> {
     right: &'a [f64],
     under: &'a [f64],
     over: &'a [f64],
-    /// The four faces of the other component around a face of this one, and their means over the column.
+    /// The four faces of the other component around a face of this one, and their column means.
     beside: [&'a [f64]; 4],
     even: [&'a [f64]; 4],
-    /// Vertical velocities at the bottoms and the tops of both cells.
+    /// Vertical velocities at the bottoms and the tops of both adjacent cells.
     rise: [&'a [f64]; 4],
     turn: [&'a [f64]; 2],
     mask: &'a [f64],
@@ -262,7 +263,7 @@ struct Rates {
 }
 
 row_kernels! {
-    /// The tendencies of a row of faces.
+    /// Computes the tendencies of a row of faces.
     fn compute_faces(now: &mut [f64]; (around, rates): (&Around<'_>, &Rates)) {
         let n = now.len();
         let Around { here, ahead, behind, left, right, under, over, beside, even, rise, turn, mask, inverse } = around;
@@ -287,7 +288,7 @@ row_kernels! {
         }
     }
 
-    /// Extrapolates tendencies, adds them to the velocities `own`, and adds both to the means of the column.
+    /// Extrapolates tendencies, adds them to the velocities `own`, and accumulates the column means of both.
     fn extrapolate(
         before: &mut [f64],
         next: &mut [f64],
@@ -309,7 +310,7 @@ row_kernels! {
         }
     }
 
-    /// Shifts velocities so that the mean of the column becomes the wanted one.
+    /// Shifts velocities so that the column mean becomes the wanted one.
     fn shift_row(next: &mut [f64]; values: [&[f64]; 3]) {
         let n = next.len();
         let [wanted, mean, mask] = values.map(|values| &values[..n]);

@@ -1,7 +1,7 @@
-//! Memory layout of the part of the grid of one place: rows with a halo of 2 all around, level after level.
+//! Memory layout of one place's part of the grid: rows with a halo of 2 all around, level after level.
 //!
 //! Loops over rows are compiled by [`row_kernels`]. An index counts from the first element of the halo. Invariant:
-//! [`HALO`] rows and columns around the own ones.
+//! [`HALO`] rows and columns surround the own ones.
 
 pub use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
@@ -23,28 +23,29 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// Elements of a row with its halo.
+    /// Returns the number of elements of a row, including its halo.
     pub fn stride(&self) -> usize {
         self.columns + 2 * HALO
     }
 
-    /// Elements of a level with its halo.
+    /// Returns the number of elements of a level, including its halo.
     pub fn plane(&self) -> usize {
         (self.rows + 2 * HALO) * self.stride()
     }
 
-    /// The index of an element, whose coordinates may be in the halo.
+    /// Returns the index of an element, whose coordinates may be in the halo.
     pub fn at(&self, row: isize, column: isize) -> usize {
         let offset = |coordinate: isize| (coordinate + HALO as isize) as usize;
         offset(row) * self.stride() + offset(column)
     }
 
-    /// The rows of the tile and `ring` rows around it, as the range of indices of each, with `ring` columns around it.
+    /// Returns the index range of each row of the tile and of `ring` rows around it, extended by `ring` columns on
+    /// each side.
     pub fn lines(&self, ring: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         self.lines_with([ring; 4])
     }
 
-    /// The same with other numbers of rows and columns around it: below, above, left and right.
+    /// As `lines`, with separate numbers of rows and columns below, above, left and right.
     pub fn lines_with(
         &self,
         [below, above, left, right]: [usize; 4],
@@ -57,7 +58,7 @@ impl Tile {
         })
     }
 
-    /// A value for each element, those of the halo too, of a function of row and column of the grid.
+    /// Returns an array with `value` of the row and column of the grid for each element, including the halo.
     pub fn fill(&self, value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
         let [rows, columns] = self.grid;
         let wrapped =
@@ -73,14 +74,14 @@ impl Tile {
     }
 }
 
-/// Defines loops over rows that are compiled for several sets of vector instructions; the processor at hand picks one
-/// at run time.
+/// Defines loops over rows that are compiled for several vector instruction sets; one is chosen at run time for the
+/// processor at hand.
 ///
-/// Programs are built for any processor of their kind, whose vectors are half as long as those of most processors in
-/// use. All sets give the same bits, because no operations are fused or reordered.
+/// Programs are built for a baseline processor, with vectors half as long as those of most processors in use. All sets
+/// give the same bits, because no operations are fused or reordered.
 ///
-/// The slices that a function writes are separate parameters, before the semicolon: the compiler then knows that they
-/// overlap nothing; what it reads is one parameter behind it.
+/// The slices that a function writes are separate parameters, before the semicolon, so that the compiler knows that
+/// they do not overlap. All inputs are one parameter after it.
 macro_rules! row_kernels {
     ($($(#[$doc:meta])* fn $name:ident($($written:ident: $w:ty),+; $read:tt: $r:ty) $body:block)+) => {$(
         $(#[$doc])*

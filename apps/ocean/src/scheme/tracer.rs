@@ -1,12 +1,11 @@
-//! The tracer of the levels: transported by what flows through faces, mixed, and conserved.
+//! The tracer of the levels: advected by the transports through faces, mixed, and conserved.
 //!
-//! One step forward in time. At a face the tracer is that of the cell upstream with a slope to the middle of the step
-//! (Lax and Wendroff), which the limiter of van Leer (Towards the ultimate conservative difference scheme IV, 1977, the
-//! monotonised central one) keeps from making new extremes. What rises through the bottom of a layer follows from
-//! continuity, with the layers moving as the surface does. Invariants: what leaves a cell enters its neighbour, and a
-//! tracer that is the same everywhere stays so, both to rounding. Rows are done from the south, each with all its
-//! levels, so that a row is met again while it is in a cache: what passes its northern faces is kept for the row after
-//! it.
+//! A step is forward in time. The value at a face is that of the upstream cell, extrapolated to the middle of the step
+//! (Lax and Wendroff). The limiter of van Leer (Towards the ultimate conservative difference scheme IV, 1977,
+//! monotonised central) prevents new extremes. The flow through the bottom of a layer follows from continuity, with
+//! layers that move with the surface. Invariants: the outflow of a cell enters its neighbour, and a uniform tracer
+//! stays uniform, both to rounding. Rows are processed from the south, each with all its levels, so that a row is
+//! reused while it is in a cache: the fluxes through its northern faces are kept for the next row.
 
 use crate::scheme::external::Statics;
 use crate::scheme::tile::row_kernels;
@@ -22,9 +21,9 @@ pub struct Advection<'a> {
     pub statics: &'a Statics,
     /// The surface before the step and after it, with halos.
     pub surface: [&'a [f64]; 2],
-    /// Mean velocities of the columns after it, with halos.
+    /// Mean velocities of the columns after the step, with halos.
     pub mean: [&'a [f64]; 2],
-    /// Seconds of the step, and the short steps in it.
+    /// Seconds of the step, and the number of its short steps.
     pub step: f64,
     pub substeps: u32,
 }
@@ -38,28 +37,28 @@ pub struct TracerFields<'a> {
     pub tracer: &'a [f64],
 }
 
-/// Memory of a row with its halo.
+/// Scratch memory of a row with its halo.
 #[derive(Clone, Debug, Default)]
 struct FaceRow {
     /// Mean thickness of the water at faces.
     wet: Vec<f64>,
-    /// Factors that convert a transport through a face into the emptied fraction of a cell.
+    /// Factors that convert a transport through a face into the fraction of a cell that it empties.
     courant: Vec<f64>,
-    /// Transports of a level, and of the tracer in it.
+    /// Transports of a level, and of its tracer.
     flow: Vec<f64>,
     carried: Vec<f64>,
 }
 
-/// Memory of a step: rows with halos.
+/// Scratch memory of a step: rows with halos.
 #[derive(Clone, Debug, Default)]
 pub struct TracerScratch {
     /// The western faces of a row, and its northern ones.
     west: FaceRow,
     north: FaceRow,
-    /// Transports through the southern faces of a row, and of the tracer in it, of each level.
+    /// Transports through the southern faces of a row, and of their tracer, for each level.
     south_flow: Vec<Vec<f64>>,
     south_carried: Vec<Vec<f64>>,
-    /// One over the thickness of a layer after the step; 0 on land.
+    /// Reciprocal thickness of a layer after the step; 0 on land.
     inverse: Vec<f64>,
     /// The amounts of tracer that rise through the bottom and the top of a level.
     below: Vec<f64>,
@@ -81,14 +80,14 @@ impl TracerScratch {
         }
     }
 
-    /// The faces of a direction: western for 0, northern for 1.
+    /// Returns the faces of a direction: western for 0, northern for 1.
     fn faces(&mut self, direction: usize) -> &mut FaceRow {
         if direction == 0 { &mut self.west } else { &mut self.north }
     }
 }
 
-/// The tracer at a face: `upstream` and the difference `rise` to the cell downstream, `before` the one to the cell
-/// before it; `courant` is which part of the cell upstream passes in a step.
+/// Returns the tracer at a face. `rise` is the difference from the cell `upstream` to the one downstream, `before`
+/// that from the previous cell to `upstream`; `courant` is the fraction of the upstream cell that passes in a step.
 #[inline(always)]
 pub(crate) fn at_face(upstream: f64, before: f64, rise: f64, courant: f64) -> f64 {
     let (one, two) = (2.0 * before.abs(), 2.0 * rise.abs());
@@ -98,7 +97,7 @@ pub(crate) fn at_face(upstream: f64, before: f64, rise: f64, courant: f64) -> f6
     upstream + 0.5 * (1.0 - courant) * slope
 }
 
-/// A row of the tile or of its halo: the index of its first own column, and how many columns are its own.
+/// A row of the tile or of its halo: the index of its first own column, and the number of own columns.
 #[derive(Clone, Copy, Debug)]
 struct GridRow {
     start: usize,
@@ -106,18 +105,18 @@ struct GridRow {
 }
 
 impl GridRow {
-    /// The indices of its columns, with some more at the left and the right.
+    /// Returns the indices of its columns, extended at the left and the right.
     fn with(&self, left: usize, right: usize) -> Range<usize> {
         self.start - left..self.start + self.columns + right
     }
 
-    /// The same in a row of its own.
+    /// Returns the same columns as indices into a buffer of one row.
     fn alone(&self, left: usize, right: usize) -> Range<usize> {
         HALO - left..HALO + self.columns + right
     }
 }
 
-/// The faces of a level in one direction, western (0) or northern (1), of the cells of a row.
+/// The western (0) or northern (1) faces of a level for the cells of a row.
 #[derive(Clone, Copy, Debug)]
 struct LevelFaces {
     row: GridRow,
@@ -135,7 +134,7 @@ impl Advection<'_> {
         scratch: &mut TracerScratch,
     ) {
         let (tile, plane) = (self.tile, self.tile.plane());
-        // The first row has no more than northern faces, the next one and the last one no tracer.
+        // The first row has only northern faces; the second and the last one have no tracer.
         for number in -2..=tile.rows as isize {
             let row = GridRow { start: tile.at(number, 0), columns: tile.columns };
             self.measure_row(row, number >= -1, scratch);
@@ -167,7 +166,7 @@ impl Advection<'_> {
         }
     }
 
-    /// The distance in memory to the next face of a direction, and metres between them.
+    /// Returns the distance in memory to the next face of a direction, and the metres between them.
     fn direction(&self, direction: usize) -> (usize, f64) {
         if direction == 0 { (1, self.grid.dx) } else { (self.tile.stride(), self.grid.dy) }
     }
@@ -176,13 +175,13 @@ impl Advection<'_> {
         if direction == 0 { &self.statics.mask_u } else { &self.statics.mask_v }
     }
 
-    /// The faces of a direction that belong to a row: its western ones, or its northern ones, of the next row.
+    /// Returns the faces of a direction that belong to a row: its western ones, or as northern ones those of the next
+    /// row.
     fn faces(&self, row: GridRow, direction: usize) -> GridRow {
         GridRow { start: row.start + direction * self.tile.stride(), ..row }
     }
 
-    /// Measures everything that is the same on all levels of a row; its western faces and its layers only if it has
-    /// them.
+    /// Computes the values that all levels of a row share; for western faces and layers only if it has them.
     fn measure_row(&self, row: GridRow, has_layers: bool, scratch: &mut TracerScratch) {
         let (levels, surface, depth) = (self.tile.levels as f64, self.surface[1], &self.statics.depth);
         let directions = if has_layers { 0..2 } else { 1..2 };
@@ -205,7 +204,7 @@ impl Advection<'_> {
         }
     }
 
-    /// Transports through faces.
+    /// Computes the transports through faces.
     fn flow(&self, faces: LevelFaces, seen: &TracerFields<'_>, scratch: &mut TracerScratch) {
         let LevelFaces { row, level, direction } = faces;
         let part = 1.0 / self.tile.levels as f64;
@@ -217,7 +216,7 @@ impl Advection<'_> {
         mix_flow(&mut flow[own.clone()], ([velocity, sum, mean, &wet[own]], [part, share]));
     }
 
-    /// The vertical velocities at the top of a level from those at its bottom, by continuity.
+    /// Computes the vertical velocities at the top of a level from those at its bottom, by continuity.
     fn lift(&self, row: GridRow, under: &[f64], over: &mut [f64], level: usize, scratch: &TracerScratch) {
         let part = 1.0 / (self.tile.levels as f64 * self.step);
         let (by_x, by_y) = (1.0 / self.grid.dx, 1.0 / self.grid.dy);
@@ -229,7 +228,7 @@ impl Advection<'_> {
         lift_row(&mut over[line], (values, [by_x, by_y, part]));
     }
 
-    /// The amount of tracer that passes each face.
+    /// Computes the amount of tracer that passes each face.
     fn advect(&self, faces: LevelFaces, seen: &TracerFields<'_>, scratch: &mut TracerScratch) {
         let LevelFaces { row, level, direction } = faces;
         let (along, spacing) = self.direction(direction);
@@ -255,7 +254,7 @@ impl Advection<'_> {
         advect_faces(&mut carried[own], (&faces, spread));
     }
 
-    /// The amount of tracer that rises through the top of a level; none through the surface.
+    /// Computes the amount of tracer that rises through the top of a level; none through the surface.
     fn advect_up(
         &self,
         row: GridRow,
@@ -278,7 +277,7 @@ impl Advection<'_> {
         advect_tops(&mut scratch.above[own], (values, factors));
     }
 
-    /// The tracer of a level after the step.
+    /// Computes the tracer of a level after the step.
     fn collect(&self, row: GridRow, level: usize, tracer: &[f64], next: &mut [f64], scratch: &TracerScratch) {
         let part = 1.0 / self.tile.levels as f64;
         let (by_x, by_y) = (self.step / self.grid.dx, self.step / self.grid.dy);
@@ -299,7 +298,7 @@ impl Advection<'_> {
     }
 }
 
-/// Inputs of the flow of tracer through a row of faces, each as long as the row: the tracer of two cells before and two
+/// Inputs of the tracer flux through a row of faces, each as long as the row: the tracer of two cells before and two
 /// behind a face, the open faces, and the transports.
 struct Faces<'a> {
     second: &'a [f64],
@@ -315,7 +314,7 @@ struct Faces<'a> {
 }
 
 row_kernels! {
-    /// Mean thickness of the water at faces.
+    /// Computes the mean thickness of the water at faces.
     fn thicken_faces(wet: &mut [f64]; values: [&[f64]; 4]) {
         let n = wet.len();
         let [surface, depth, surface_there, depth_there] = values.map(|values| &values[..n]);
@@ -332,7 +331,7 @@ row_kernels! {
         }
     }
 
-    /// One over the thickness of a layer.
+    /// Computes the reciprocal thickness of a layer.
     fn invert(inverse: &mut [f64]; (values, levels): ([&[f64]; 2], f64)) {
         let n = inverse.len();
         let [depth, surface] = values.map(|values| &values[..n]);

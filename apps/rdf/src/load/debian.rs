@@ -1,8 +1,8 @@
-//! The packages of Debian as RDF, as `apt-cache dumpavail` lists them on this host.
+//! The packages of Debian as RDF, from `apt-cache dumpavail` on this host.
 //!
-//! A package has a name, a version, a size, a section, a maintainer, and other packages that it depends on, recommends,
-//! suggests, breaks or provides. All alternatives count; requested versions do not. It fetches nothing. Invariant: the
-//! same lists give the same lines of N-Triples, in which any line is by itself.
+//! A package has a name, a version, a size, a section, a maintainer, and other packages that it depends on,
+//! recommends, suggests, breaks or provides. All alternatives count; version requirements are ignored. It downloads
+//! nothing. Invariant: the same lists yield the same lines of N-Triples, each complete in itself.
 
 use isles_app::Failure;
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ const RELATIONS: [(&str, &str); 8] = [
     ("Provides", "provides"),
 ];
 
-/// The lists of this host as N-Triples.
+/// Returns the package lists of this host as N-Triples.
 ///
 /// # Errors
 /// [`Failure::Usage`]: there is no `apt-cache`, or its lists are empty.

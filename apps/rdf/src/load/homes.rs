@@ -1,17 +1,17 @@
 //! Owners and numbers of terms if the triples of a subject stay at the place that read them.
 //!
-//! The hash of a term decides its *registrar*, a place that is informed by all places which have read the term, and
-//! chooses its home among them: one at which it is a subject, if there is one. The home numbers its terms in the order
-//! in which it has read them, so that terms read together have close numbers, and the registrar sends the numbers to
-//! the others. The rest of the program uses only the numbers, which contain the home. Invariant: a home has read the
-//! terms that it owns, so it has their bytes; its indices are dense.
+//! The hash of a term determines its *registrar*. Every place that has read the term reports it there, and the
+//! registrar chooses one of these places as the home: one at which the term is a subject, if there is one. The home
+//! numbers its terms in the order in which it has read them, so that terms read together have close numbers, and the
+//! registrar sends the numbers to the others. The rest of the program uses only the numbers, which contain the home.
+//! Invariant: a home has read the terms that it owns, so it has their bytes; its indices are dense.
 
 use crate::peers::{Peers, push_term, terms_of};
 use crate::store::dictionary::{Dictionary, UNBOUND};
 use crate::store::term;
 use isles::prelude::*;
 
-/// Largest ratio of the triples read by one place to the mean at which homes still share the work well.
+/// Largest ratio of the triples read by one place to the mean for which homes still balance the work.
 pub const READ_MOST: f64 = 1.25;
 
 /// The terms for which a place is the registrar.
@@ -23,8 +23,8 @@ struct Registry {
     homes: Vec<u32>,
 }
 
-/// Returns the rank of a place among those that have read a term; the place with the greatest becomes its home.
-/// Subjects come first; otherwise the rank is pseudo-random, so that no place owns all terms that several have.
+/// Returns the rank of a place among those that have read a term; the highest rank becomes the home. Subjects come
+/// first; otherwise the rank is pseudo-random, so that shared terms do not all go to one place.
 fn preference(term: u32, place: usize, is_subject: bool) -> u64 {
     // The mixing of SplitMix64 (Steele, Lea and Flood, 2014).
     let mixed = (u64::from(term) << 32 | place as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -64,8 +64,8 @@ impl Registry {
         self.reported.iter().map(homes).collect()
     }
 
-    /// Returns, for each place, the numbers of those of its terms that have another home, in its order. `given` has the
-    /// numbers of each home for the terms it owns, in its order.
+    /// Returns, for each place, the numbers of those of its terms that have another home, in its order. `given` has
+    /// the numbers that each home gave to its terms, in its order.
     fn reported_numbers(&self, given: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let mut numbers = vec![UNBOUND; self.homes.len()];
         for (place, (reported, given)) in self.reported.iter().zip(given).enumerate() {
@@ -84,7 +84,7 @@ impl Registry {
 struct Registered {
     /// The bytes of the terms for each registrar, the subjects first.
     rows: Vec<Vec<u8>>,
-    /// The same by their positions in the dictionary.
+    /// Their positions in the dictionary, in the same order.
     locals: Vec<Vec<u32>>,
     /// Number of subjects among the terms for each registrar.
     subjects: Vec<u64>,
@@ -109,7 +109,7 @@ impl Registered {
         all
     }
 
-    /// The positions of the terms of each registrar whose home is this place, or is not.
+    /// Returns, for each registrar, the positions of the terms whose home is this place, or is not, as `wanted` says.
     fn split(&self, is_own: &[bool], wanted: bool) -> Vec<Vec<u32>> {
         let some = |locals: &Vec<u32>| {
             locals.iter().copied().filter(|local| is_own[*local as usize] == wanted).collect()
@@ -118,8 +118,8 @@ impl Registered {
     }
 }
 
-/// Chooses the homes of the terms of all places, and gives `peers` those of this one. The number of each term of
-/// `dictionary`, some of which are `subjects`.
+/// Chooses the homes of the terms of all places, and moves the terms owned by this place into `peers`. Returns the
+/// number of each term of `dictionary`; `subjects` are the terms that occur as subjects.
 ///
 /// # Errors
 /// A place has died, or there are more than 2^32 terms.
@@ -142,7 +142,7 @@ pub async fn numbered(
     (0..dictionary.len())
         .filter(|local| is_own[*local])
         .for_each(|local| _ = owned.intern(dictionary.bytes(local)));
-    // All places have all counts, so all agree whether there are enough numbers.
+    // All places have all counts, so all agree on whether there are enough numbers.
     let most = team.all_gather(owned.len() as u64).await?.into_iter().max().unwrap_or(0);
     if peers.numbering().number(most as usize, places - 1).is_none() {
         return Err(isles::Error::message("more than 2^32 terms"));

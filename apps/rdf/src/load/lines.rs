@@ -1,8 +1,8 @@
-//! A fast path for the simplest form of N-Triples lines, which is most common.
+//! A fast path for the simplest and most common form of N-Triples lines.
 //!
-//! Such a line has one blank between its parts, IRIs of characters that need no check, and literals without escapes. It
-//! is split without parsing. All other lines go to the parser of all formats, which also reports errors. Invariant: an
-//! accepted line has the same terms as with the parser.
+//! Such a line has one blank between its parts, IRIs of characters that need no check, and literals without escapes.
+//! It is split without parsing. All other lines go to the general parser, which also reports errors. Invariant: an
+//! accepted line has the same terms as with that parser.
 
 use super::triples::LocalTriples;
 
@@ -18,8 +18,8 @@ enum PlainTerm<'a> {
 /// The default datatype of literals.
 const STRING: &[u8] = b"http://www.w3.org/2001/XMLSchema#string";
 
-/// Adds the triple of a line without its line feed; false, and nothing is added, if the line is not plain. Blank nodes
-/// are named after the number of the file.
+/// Adds the triple of a line without its line feed; returns `false` and adds nothing if the line is not plain. Blank
+/// nodes are named after the number of the file.
 pub fn add_plain(line: &[u8], file: usize, out: &mut LocalTriples) -> bool {
     let Some((subject, predicate, object)) = plain(line) else { return false };
     let triple = [subject, predicate, object].map(|term| match term {
@@ -56,15 +56,15 @@ fn resource(text: &[u8]) -> Option<(PlainTerm<'_>, &[u8])> {
     }
 }
 
-/// The text of an IRI before its bracket, and what stands behind that: `scheme://` or a name, and letters that are the
-/// same in each part of an IRI. Ports, brackets, escapes and letters beyond ASCII are not plain.
+/// Splits the text of an IRI at its closing bracket from the rest. Accepts `scheme://` or a name, and letters with the
+/// same meaning in each part of an IRI. Ports, brackets, escapes and letters beyond ASCII are not plain.
 fn iri(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = text.iter().position(|byte| *byte == b'>')?;
     let (iri, rest) = (&text[..end], &text[end + 1..]);
     let colon = iri.iter().position(|byte| *byte == b':')?;
     let (scheme, path) = (&iri[..colon], &iri[colon + 1..]);
     let is_scheme = scheme.first()?.is_ascii_alphabetic() && scheme.iter().all(u8::is_ascii_alphanumeric);
-    // Behind a host a colon would be a port.
+    // A colon after a host would begin a port.
     let (path, more): (&[u8], &[u8]) = match path.strip_prefix(b"//") {
         Some(path) => (path, b""),
         None => (path, b":+@"),
@@ -87,7 +87,7 @@ fn literal(text: &[u8]) -> Option<(PlainTerm<'_>, &[u8])> {
     match rest {
         [b'^', b'^', b'<', rest @ ..] => {
             let (datatype, rest) = iri(rest)?;
-            // A language belongs to some datatypes, and a string is one without.
+            // The datatypes of RDF itself may need a language tag, and `xsd:string` is stored without a datatype.
             let is_plain =
                 datatype != STRING && !datatype.starts_with(b"http://www.w3.org/1999/02/22-rdf-syntax-ns#");
             is_plain.then_some((PlainTerm::Typed(value, datatype), rest))
@@ -103,13 +103,13 @@ mod tests {
     use crate::load::source::FilePart;
     use std::collections::BTreeSet;
 
-    /// The triples of a text, as their terms.
+    /// Returns the triples as their terms.
     fn triples(out: &LocalTriples) -> BTreeSet<[Vec<u8>; 3]> {
         let term = |position: u32| out.dictionary.bytes(position as usize).to_vec();
         out.triples.iter().map(|triple| triple.map(term)).collect()
     }
 
-    /// Parses a line with the parser of all formats; the blank before it keeps the fast path from taking it.
+    /// Parses a line with the general parser; the leading blank disables the fast path.
     fn parsed(line: &str) -> Result<BTreeSet<[Vec<u8>; 3]>, String> {
         let text = format!(" {line}\n");
         let bytes = text.as_bytes();

@@ -1,10 +1,10 @@
-//! A generator of the data of the Lehigh University Benchmark: departments with their people, courses and papers.
+//! A generator for the data of the Lehigh University Benchmark: departments with their people, courses and papers.
 //!
-//! Written from the profile in the appendix of Guo, Pan and Heflin, "LUBM: A benchmark for OWL knowledge base systems"
-//! (2005), with random numbers of its own, so its counts lie in the published ranges and are not those of the original
-//! generator. It also states what the ontology implies, because there is no reasoner: superclasses, superproperties,
-//! inverses, transitive `subOrganizationOf`, `Chair`, and that takers of a course are students. Invariant: a department
-//! depends on its numbers only, so any place can generate it.
+//! It follows the profile in the appendix of Guo, Pan and Heflin, "LUBM: A benchmark for OWL knowledge base systems"
+//! (2005), with its own random numbers, so its counts lie in the published ranges but differ from those of the
+//! original generator. It also states the triples implied by the ontology, because there is no reasoner: superclasses,
+//! superproperties, inverses, transitive `subOrganizationOf`, `Chair`, and that takers of a course are students.
+//! Invariant: a department depends on its numbers only, so any place can generate it.
 
 use super::triples::LocalTriples;
 use std::ops::RangeInclusive;
@@ -16,10 +16,10 @@ const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 /// Number of universities that grant degrees.
 const DEGREE_UNIVERSITIES: u64 = 1000;
 
-/// Different interests of researchers.
+/// Number of different research interests.
 const INTERESTS: u64 = 30;
 
-/// A kind of faculty: its class, the numbers per department, and of papers each.
+/// A kind of faculty: its class, its number per department, and its papers per person.
 struct Faculty {
     class: &'static str,
     count: RangeInclusive<u64>,
@@ -33,7 +33,7 @@ const FACULTY: [Faculty; 4] = [
     Faculty { class: "Lecturer", count: 5..=7, papers: 0..=5 },
 ];
 
-/// The classes above each, by the ontology.
+/// Returns the superclasses of a class in the ontology.
 fn superclasses(class: &str) -> &'static [&'static str] {
     match class {
         "FullProfessor" | "AssociateProfessor" | "AssistantProfessor" | "Chair" => {
@@ -50,7 +50,7 @@ fn superclasses(class: &str) -> &'static [&'static str] {
     }
 }
 
-/// The properties above each, by the ontology.
+/// Returns the superproperties of a property in the ontology.
 fn superproperties(property: &str) -> &'static [&'static str] {
     match property {
         "headOf" => &["worksFor", "memberOf"],
@@ -68,7 +68,7 @@ fn inverse(property: &str) -> Option<&'static str> {
     }
 }
 
-/// Random numbers by the method splitmix64 (Steele, Lea and Flood 2014).
+/// Random numbers by SplitMix64 (Steele, Lea and Flood 2014).
 struct Random(u64);
 
 impl Random {
@@ -88,7 +88,7 @@ impl Random {
         range.start() + self.below(range.end() - range.start() + 1)
     }
 
-    /// `count` different numbers below `bound`.
+    /// Draws `count` different numbers below `bound`.
     fn different(&mut self, count: u64, bound: u64) -> Vec<u64> {
         let mut chosen = Vec::new();
         while (chosen.len() as u64) < count.min(bound) {
@@ -101,7 +101,7 @@ impl Random {
     }
 }
 
-/// The number of departments of a university.
+/// Returns the number of departments of a university.
 fn departments(university: u64) -> u64 {
     Random(university.wrapping_mul(0x2545_f491_4f6c_dd1d)).in_range(15..=25)
 }
@@ -114,7 +114,7 @@ pub struct DepartmentId {
     department: u64,
 }
 
-/// All departments of the first `universities` universities.
+/// Returns all departments of the first `universities` universities.
 pub fn all_departments(universities: u64) -> impl Iterator<Item = DepartmentId> {
     let of_university = |university| {
         (0..departments(university)).map(move |department| DepartmentId { university, department })
@@ -138,7 +138,7 @@ pub fn add_department(out: &mut LocalTriples, id: DepartmentId, is_closed: bool)
 
 /// The teachers of a department and their courses.
 struct Teachers {
-    /// Positions of all of them.
+    /// Positions of all teachers.
     all: Vec<u32>,
     /// Positions of the professors among them.
     professors: Vec<u32>,

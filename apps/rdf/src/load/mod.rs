@@ -1,8 +1,8 @@
-//! Loading over places: each reads or generates a part, then terms and triples go to their owners.
+//! Loading over places: each place reads or generates a part, then terms and triples go to their owners.
 //!
-//! A term is owned by a place that has read it, or by the one that its hash decides; a triple is stored at the owner of
-//! its subject, or at the place that read it. Files are cut by lines if their format allows that; else each is read at
-//! one place, files in turn. Invariant: nothing is kept of a source with an error.
+//! A term is owned by a place that has read it, or by the one determined by its hash; a triple is stored at the owner
+//! of its subject, or at the place that read it. Files are split by lines if their format allows it; otherwise each
+//! file is read at one place, round robin. Invariant: a source with an error leaves nothing behind.
 
 mod debian;
 mod homes;
@@ -26,11 +26,11 @@ use serde::{Deserialize, Serialize};
 use source::{DataSource, FilePart, OpenSource};
 use triples::LocalTriples;
 
-/// Departments between two yields to other tasks.
+/// Number of departments generated between two yields to other tasks.
 const TURN_EVERY: usize = 4;
 
-/// Cycles of a modelled core for each triple that it reads: three terms are split, hashed and compared, and the triple
-/// is sorted twice. Assumed.
+/// Cycles of a modelled core per triple read: three terms are split, hashed and compared, and the triple is sorted
+/// twice. Assumed.
 const TRIPLE_CYCLES: u64 = 3_000;
 
 /// Partition of the triples over places.
@@ -122,7 +122,7 @@ pub fn load_alone(sources: &[DataSource], contents: &[Vec<u8>]) -> Result<Loaded
     Ok(alone(all))
 }
 
-/// The triples of a place that has all of them.
+/// Returns the triples of a place that holds all of them.
 fn alone(LocalTriples { dictionary, mut triples, mut quads, mut graphs, .. }: LocalTriples) -> Loaded {
     let numbers = triples.iter_mut().flatten().chain(quads.iter_mut().flatten()).chain(&mut graphs);
     numbers.for_each(|number| *number += 1);
@@ -131,7 +131,7 @@ fn alone(LocalTriples { dictionary, mut triples, mut quads, mut graphs, .. }: Lo
     Loaded { graphs, peers: Peers::alone(dictionary), partition: Partition::Subject }
 }
 
-/// The names of all graphs, rising: those in `names` and those of `quads`.
+/// Returns the names of all graphs in ascending order: those in `names` and those of `quads`.
 fn graph_names(mut names: Vec<u32>, quads: &[Quad]) -> Vec<u32> {
     names.extend(quads.iter().map(|quad| quad[0]));
     names.sort_unstable();
@@ -148,8 +148,8 @@ fn file_part<'a>(source: &'a DataSource, file: usize, bytes: &'a [u8], lines_bef
     }
 }
 
-/// Loads all sources over the places of `team`; all call it with the same sources, and the first place has the
-/// contents of files.
+/// Loads all sources over the places of `team`. All members call it with the same sources; only the first place has
+/// the contents of files.
 ///
 /// # Errors
 /// A source has an error, which is reported at each place; or a place has died.
@@ -198,7 +198,7 @@ pub async fn load(
     drop(progress);
     let read = own.triples.len() + own.quads.len();
     work(Cycles(TRIPLE_CYCLES * read as u64));
-    // The fault of the first place that has one, which in files by lines is the first error.
+    // The fault of the lowest place; for files split by lines it is the first error.
     let (faults, read): (Vec<_>, Vec<_>) = team.all_gather((fault, read)).await?.into_iter().unzip();
     if let Some(fault) = faults.into_iter().flatten().next() {
         return Err(LoadFault::Source(fault));
@@ -210,12 +210,12 @@ pub async fn load(
 }
 
 impl Partition {
-    /// Returns `true` if the hash of each term decides the place that owns it.
+    /// Returns `true` if each term is owned by the place determined by its hash.
     pub fn is_by_hash(self) -> bool {
         matches!(self, Partition::Subject | Partition::File)
     }
 
-    /// Resolves `Auto` for the numbers of triples that the places have read.
+    /// Resolves `Auto` from the numbers of triples that the places have read.
     fn resolved(self, read: &[usize]) -> Partition {
         let mean = read.iter().sum::<usize>() as f64 / read.len().max(1) as f64;
         let most = read.iter().copied().max().unwrap_or(0) as f64;
@@ -227,7 +227,7 @@ impl Partition {
     }
 }
 
-/// Reports the number of triples that the first place has read, which is about its share.
+/// Reports the number of triples read by the first place, which is about its share.
 struct LoadProgress {
     shown: Option<Progress>,
     triples: u64,
@@ -247,7 +247,7 @@ impl LoadProgress {
     }
 }
 
-/// The part of a file that this place reads, and how many lines there are before it.
+/// Returns the part of a file that this place reads, and the number of lines before it.
 async fn own_part(
     team: &Team,
     source: &DataSource,
@@ -305,7 +305,7 @@ async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles
     Ok(Loaded { graphs, peers, partition })
 }
 
-/// Sends each triple whose object another place owns to that place, and returns the received ones.
+/// Sends each triple whose object another place owns to that place, and returns the triples received.
 async fn copies(
     peers: &Peers,
     triples: &[Triple],
@@ -318,7 +318,7 @@ async fn copies(
     Ok(GraphStore::of(Store::of_any(&triples), names, quads, Store::of_any))
 }
 
-/// The rows of term numbers, triples or quads, of other places whose object this place owns.
+/// Returns the rows of term numbers, triples or quads, from other places whose object this place owns.
 async fn copied<const N: usize>(peers: &Peers, own: &[[u32; N]]) -> isles::Result<Vec<[u32; N]>> {
     let mut rows: Vec<Vec<u32>> = vec![Vec::new(); peers.size()];
     let owner = |row: &[u32; N]| peers.numbering().place(row[N - 1]);
@@ -327,7 +327,7 @@ async fn copied<const N: usize>(peers: &Peers, own: &[[u32; N]]) -> isles::Resul
     Ok(peers.all_to_all(rows).await?.iter().flat_map(|row| arrays_of(row)).collect())
 }
 
-/// Sends rows of term numbers, triples or quads, to their places, each once.
+/// Sends rows of term numbers, triples or quads, to their places; duplicates are removed.
 async fn placed<const N: usize>(
     peers: &Peers,
     mut own: Vec<[u32; N]>,
@@ -342,7 +342,7 @@ async fn placed<const N: usize>(
     if partition != Partition::File {
         return Ok(received.iter().flat_map(|row| arrays_of(row)).collect());
     }
-    // The owner of the subject assigns a row to the first of the places that have it.
+    // The owner of the subject assigns each row to the first place that has it.
     let mut known = FxHashSet::default();
     let is_first = |row: &Vec<u32>| arrays_of::<N>(row).map(|row| u32::from(known.insert(row))).collect();
     let answers = peers.all_to_all(received.iter().map(is_first).collect()).await?;
@@ -400,7 +400,7 @@ impl Loaded {
         })
     }
 
-    /// Bytes of memory that this place holds.
+    /// Returns the bytes of memory that this place uses.
     pub fn memory(&self) -> u64 {
         self.graphs.memory() + self.peers.dictionary().memory()
     }
@@ -411,13 +411,13 @@ mod tests {
     use super::*;
     use isles::Plan;
 
-    /// A few quads of 60 terms.
+    /// Returns a few quads of 60 terms.
     fn lines(graph: &str) -> Vec<u8> {
         let line = |n: u32| format!("<x:s{}> <x:p{}> <x:s{}> {graph} .\n", n * 7 % 31, n % 3, n * 5 % 29);
         (0..200).map(line).collect::<String>().into_bytes()
     }
 
-    /// The triples of all graphs.
+    /// Returns the triples of all graphs.
     fn triples(all: &GraphStore) -> Vec<Triple> {
         let stores = std::iter::once(&all.default).chain(all.named.iter().map(|graph| &graph.store));
         let mut found = Vec::new();
@@ -426,7 +426,7 @@ mod tests {
         found
     }
 
-    /// The triples that this place has by `--partition graph`, and those that it has copies of.
+    /// Returns the triples and the copies that this place has with `--partition graph`.
     async fn loaded(graph: &str) -> isles::Result<(Vec<Triple>, Vec<Triple>)> {
         let bytes = lines(graph);
         let source = DataSource::File {

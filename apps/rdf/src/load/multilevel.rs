@@ -1,10 +1,10 @@
-//! Partitions of a graph into parts of about equal weight with few edges between them, by a multilevel method.
+//! Partitioning of a graph into parts of about equal weight with few edges between them, by a multilevel method.
 //!
 //! As in METIS (Karypis and Kumar, "A fast and high quality multilevel scheme for partitioning irregular graphs",
-//! 1998) the graph is coarsened, the coarsest graph is partitioned, and the result is refined level by level. Vertices
-//! are not matched in pairs but clustered by size-constrained label propagation (Meyerhenke, Sanders and Schulz,
-//! "Partitioning complex networks via size-constrained clustering", 2014), because RDF has vertices with very many
-//! neighbours, around which no matching makes progress. It knows no triples. Invariant: equal graphs have equal parts.
+//! 1998) the graph is coarsened, the coarsest graph is partitioned, and the result is refined level by level. Instead
+//! of matching pairs, vertices are clustered by size-constrained label propagation (Meyerhenke, Sanders and Schulz,
+//! "Partitioning complex networks via size-constrained clustering", 2014): RDF has vertices with so large a degree
+//! that matching barely shrinks the graph. It knows no triples. Invariant: equal graphs have equal parts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,19 +15,19 @@ const IMBALANCE: f64 = 1.05;
 /// Approximate number of vertices of the coarsest graph per part.
 const COARSEST_PER_PART: usize = 60;
 
-/// Clusters weigh at most this share of a part, so that the coarsest graph can be balanced.
+/// A cluster weighs at most a part divided by this number, so that the coarsest graph can be balanced.
 const CLUSTERS_PER_PART: u64 = 20;
 
 /// Rounds of label propagation at a level.
 const CLUSTER_ROUNDS: usize = 3;
 
-/// First vertices from which the coarsest graph is partitioned.
+/// Number of start vertices tried when the coarsest graph is partitioned.
 const GROWING_TRIALS: usize = 8;
 
 /// Rounds of refinement at a level.
 const REFINE_ROUNDS: usize = 6;
 
-/// An undirected graph with weights, by the neighbours of each vertex.
+/// An undirected weighted graph as adjacency lists.
 #[derive(Clone, Debug, Default)]
 pub struct WeightedGraph {
     /// Start of the neighbours of each vertex, and the end of the last.
@@ -38,7 +38,7 @@ pub struct WeightedGraph {
 }
 
 impl WeightedGraph {
-    /// A graph of vertices of these weights; an edge that is there several times weighs as much, a loop nothing.
+    /// Creates a graph of vertices with these weights; parallel edges add up, and loops are ignored.
     pub fn of(weights: Vec<u64>, edges: impl Iterator<Item = (u32, u32)> + Clone) -> WeightedGraph {
         WeightedGraph::of_weighted(weights, edges.map(|(one, other)| (one, other, 1)))
     }
@@ -76,7 +76,7 @@ impl WeightedGraph {
         self.weights.iter().sum()
     }
 
-    /// The weight of the edges from a vertex to each group, groups in the order in which its neighbours name them.
+    /// Sums the weights of the edges from a vertex to each group; groups come in the order of its neighbours.
     fn connections(&self, vertex: usize, groups: &[u32], out: &mut Connections) {
         out.clear();
         for (neighbour, weight) in self.neighbours(vertex) {
@@ -95,8 +95,8 @@ impl WeightedGraph {
     }
 }
 
-/// Sums of weights by group, in the order in which groups come. A slot for each group, of which only the used ones are
-/// cleared, because a hash table, once grown by a vertex with very many neighbours, would be slow for all others.
+/// Sums of weights by group, in order of first occurrence. It has a slot for each group and clears only the used ones:
+/// a hash table that one vertex of very large degree has grown would be slow for all others.
 #[derive(Debug)]
 struct Connections {
     /// The position of each group among the sums, or [`Connections::NONE`].
@@ -159,7 +159,7 @@ pub fn partition(graph: &WeightedGraph, parts: usize) -> Vec<u32> {
     own
 }
 
-/// The cluster of each vertex, and their number. Vertices with few neighbours choose first.
+/// Returns the cluster of each vertex, and the number of clusters. Vertices with few neighbours choose first.
 fn clustered(graph: &WeightedGraph, weight_max: u64) -> (Vec<u32>, usize) {
     let mut clusters: Vec<u32> = (0..graph.len() as u32).collect();
     let mut weights = graph.weights.clone();
@@ -173,7 +173,7 @@ fn clustered(graph: &WeightedGraph, weight_max: u64) -> (Vec<u32>, usize) {
             let (own, weight) = (clusters[vertex], graph.weights[vertex]);
             let fits = |cluster: u32| cluster == own || weights[cluster as usize] + weight <= weight_max;
             let candidates = connections.sums.iter().filter(|(cluster, _)| fits(*cluster));
-            // Of equal ones the own, then the lightest.
+            // Ties go to the vertex's own cluster, then to the lightest.
             let best = candidates.max_by_key(|(cluster, sum)| {
                 (*sum, *cluster == own, Reverse((weights[*cluster as usize], *cluster)))
             });
@@ -201,7 +201,7 @@ fn clustered(graph: &WeightedGraph, weight_max: u64) -> (Vec<u32>, usize) {
     (clusters, count as usize)
 }
 
-/// The graph whose vertices are the clusters.
+/// Returns the graph whose vertices are the clusters.
 fn contracted(graph: &WeightedGraph, clusters: &[u32], count: usize) -> WeightedGraph {
     let mut weights = vec![0; count];
     clusters.iter().zip(&graph.weights).for_each(|(cluster, weight)| weights[*cluster as usize] += weight);
@@ -225,13 +225,13 @@ fn contracted(graph: &WeightedGraph, clusters: &[u32], count: usize) -> Weighted
     WeightedGraph::of_weighted(weights, edges.iter().copied())
 }
 
-/// Returns the greatest weight of a part.
+/// Returns the maximum weight of a part.
 fn weight_max(graph: &WeightedGraph, parts: usize) -> u64 {
     (graph.total() as f64 / parts as f64 * IMBALANCE).ceil() as u64
 }
 
-/// First parts by greedy graph growing: a part takes the vertex with most edges to it until it has its weight. Of
-/// several first vertices, the one with the least cut after refinement counts.
+/// Returns initial parts by greedy graph growing: a part adds the vertex with most edges to it until it has its
+/// weight. Several start vertices are tried; the least cut after refinement wins.
 fn grown(graph: &WeightedGraph, parts: usize) -> Vec<u32> {
     let trials = (0..GROWING_TRIALS.min(graph.len().max(1))).map(|trial| {
         let mut own = grown_from(graph, parts, trial * graph.len() / GROWING_TRIALS);
@@ -251,7 +251,7 @@ fn grown_from(graph: &WeightedGraph, parts: usize, first: usize) -> Vec<u32> {
         let (mut weight, mut gains) = (0, vec![0_u64; graph.len()]);
         let mut candidates = BinaryHeap::new();
         while weight < target {
-            // A candidate whose gain has grown is in the queue again.
+            // A candidate with a larger gain has been queued again.
             let best = std::iter::from_fn(|| candidates.pop())
                 .find(|(gain, Reverse(vertex))| own[*vertex] == none && gains[*vertex] == *gain);
             let next = best.map(|(_, Reverse(vertex))| vertex);
@@ -271,7 +271,7 @@ fn grown_from(graph: &WeightedGraph, parts: usize, first: usize) -> Vec<u32> {
     own
 }
 
-/// Moves vertices to the part to which they have most edges, while there is room, and out of parts that are too heavy.
+/// Moves vertices to the part to which they have most edges, as long as there is room, and out of overweight parts.
 fn refine(graph: &WeightedGraph, own: &mut [u32], parts: usize) {
     let mut weights = vec![0_u64; parts];
     own.iter().zip(&graph.weights).for_each(|(part, weight)| weights[*part as usize] += weight);
@@ -325,7 +325,7 @@ mod tests {
         weights
     }
 
-    /// Groups of 500 vertices with many edges within and one to the next, whose numbers are shuffled.
+    /// Groups of 500 vertices with many edges inside and one to the next group; the vertex numbers are shuffled.
     #[test]
     fn groups_that_hang_together_stay_together() {
         let (groups, size) = (8_u32, 500_u32);

@@ -1,10 +1,10 @@
-//! Moves triples to the places of a partition of their graph, as if each place had read the triples of its part.
+//! Moves triples to the places of a graph partition, as if each place had read the triples of its part.
 //!
-//! As in the paper (004:578), terms are vertices and triples are edges of weight one without direction. Star-shaped
-//! graphs, in which all vertices but one have one edge, are dealt out first; the rest is partitioned by `multilevel`.
-//! The paper ran METIS and kept cut edges in both parts. Here a triple lies with its subject, and `copies` of `load`
-//! adds it to the part of its object. The graph is partitioned at the first place. Invariant: all triples of a subject
-//! go to one place.
+//! As in the paper (004:578), terms are vertices and triples are undirected edges of weight one. Star-shaped graphs,
+//! in which all vertices but one have degree one, are distributed first; the rest is partitioned by `multilevel`. The
+//! paper ran METIS and kept cut edges in both parts. Here a triple is stored with its subject, and `copies` of `load`
+//! adds it to the part of its object. The first place partitions the graph. Invariant: all triples of a subject go to
+//! one place.
 
 use super::multilevel::{WeightedGraph, partition};
 use super::triples::LocalTriples;
@@ -12,7 +12,7 @@ use super::{arrays_of, numbered_by_hash};
 use crate::peers::{Peers, push_term, terms_of};
 use isles::prelude::*;
 
-/// Sends the triples of this place to the places of their parts, and returns the received ones.
+/// Sends the triples of this place to the places of their parts, and returns the triples received.
 ///
 /// # Errors
 /// A place has died, or there are more than 2^32 terms.
@@ -48,7 +48,7 @@ pub async fn regrouped(team: &Team, own: LocalTriples) -> isles::Result<LocalTri
     Ok(arrived)
 }
 
-/// The part of each term by its number; `edges` are pairs of numbers, the subject first.
+/// Returns the part of each term by its number; `edges` are pairs of numbers, the subject first.
 fn parts_of(edges: &[u32], places: usize) -> Vec<u32> {
     let len = edges.iter().max().map_or(0, |most| *most as usize + 1);
     let pairs = || arrays_of::<2>(edges);
@@ -60,7 +60,7 @@ fn parts_of(edges: &[u32], places: usize) -> Vec<u32> {
         degrees[object as usize] += 1;
         groups.join(subject, object);
     }
-    // For each connected graph, by its first vertex: triples, and vertices with more than one edge.
+    // For each connected component, by its first vertex: its triples, and its vertices of degree above one.
     let mut triples = vec![0_u64; len];
     let mut inner = vec![0_u32; len];
     for vertex in 0..len {
@@ -92,11 +92,11 @@ fn parts_of(edges: &[u32], places: usize) -> Vec<u32> {
     parts
 }
 
-/// Connected vertices, as a forest whose roots are the first of each group.
+/// Connected components, as a forest whose roots are the first vertices.
 struct Groups(Vec<u32>);
 
 impl Groups {
-    /// Returns the first vertex of the group of `vertex`, and shortens the path to it.
+    /// Returns the first vertex of the component of `vertex`, and shortens the path to it.
     fn first(&mut self, mut vertex: u32) -> u32 {
         while self.0[vertex as usize] != vertex {
             let above = self.0[self.0[vertex as usize] as usize];
@@ -112,15 +112,15 @@ impl Groups {
     }
 }
 
-/// For each place its terms, and its triples by the positions of these: the number of triples, triples, quads.
+/// Returns, for each place, its terms, and its triples as positions of these: the number of triples, triples, quads.
 fn rows(own: &LocalTriples, places: usize, part: impl Fn(u32) -> usize) -> (Vec<Vec<u8>>, Vec<Vec<u32>>) {
-    // Distributed first, so that each is visited once and not once per place.
+    // Triples are grouped by place first, so that each is visited only once.
     let mut own_triples = vec![Vec::new(); places];
     own.triples.iter().for_each(|triple| own_triples[part(triple[0])].push(*triple));
     let mut own_quads = vec![Vec::new(); places];
     own.quads.iter().for_each(|quad| own_quads[part(quad[1])].push(*quad));
     let (mut terms, mut triples) = (vec![Vec::new(); places], vec![Vec::new(); places]);
-    // The place that has met a term last, and its position there.
+    // The place that last used a term, and the term's position there.
     let mut positions = vec![(u32::MAX, 0_u32); own.dictionary.len()];
     for (place, (terms, row)) in terms.iter_mut().zip(&mut triples).enumerate() {
         let mut count = 0;
@@ -140,7 +140,7 @@ fn rows(own: &LocalTriples, places: usize, part: impl Fn(u32) -> usize) -> (Vec<
     (terms, triples)
 }
 
-/// Adds the triples that [`rows`] has for this place.
+/// Adds the triples that [`rows`] wrote for this place.
 fn add(terms: &[u8], triples: &[u32], out: &mut LocalTriples) {
     let positions: Vec<u32> = terms_of(terms).map(|term| out.dictionary.intern(term)).collect();
     let Some((count, rest)) = triples.split_first() else { return };
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn stars_stay_whole_and_are_dealt_out_evenly() {
-        // Ten stars of 3 to 12 triples, and a ring of 40 vertices, which is none.
+        // Ten stars of 3 to 12 triples, and a ring of 40 vertices, which is not a star.
         let mut edges: Vec<u32> = (0..10_u32)
             .flat_map(|star| (0..star + 3).flat_map(move |leaf| [1 + star * 20, 2 + star * 20 + leaf]))
             .collect();

@@ -1,8 +1,7 @@
-//! Snapshots: the triples and terms of all places in one file, which each place maps instead of loading them.
+//! Snapshots: the triples and terms of all places in one file, which places map into memory instead of loading them.
 //!
-//! A file is a head, and a part for each place at a multiple of a page. The head has the length of the file and a
-//! checksum of each part; it has one itself. Invariant: a file is used only if its length, head and own part are
-//! intact.
+//! A file consists of a head and a page-aligned part for each place. The head has the length of the file, a checksum
+//! of each part, and one of itself. Invariant: a file is used only if its length, head and own part are intact.
 
 use super::triples::LocalTriples;
 use super::{LoadFault, Loaded, Partition};
@@ -20,13 +19,13 @@ use std::path::Path;
 /// The usual extension of a snapshot.
 pub const EXTENSION: &str = "snap";
 
-/// Magic number, in the byte order of the host that wrote the file.
+/// Magic number and version, in the byte order of the host that wrote the file.
 const MAGIC: [u64; 2] = [u64::from_be_bytes(*b"isles-rd"), 2];
 
-/// Numbers of the head before those of the parts: magic, version, places, partition, length of the file.
+/// Number of words in the head before those of the parts: magic, version, places, partition, length of the file.
 const FIXED: usize = 5;
 
-/// Numbers for each part: start, length, checksum.
+/// Words in the head for each part: start, length, checksum.
 const PER_PART: usize = 3;
 
 /// Most places of a snapshot.
@@ -34,7 +33,7 @@ const PLACES_MAX: usize = 1 << 16;
 
 const PAGE_BYTES: usize = 4096;
 
-/// Partitions, by their number in the head.
+/// Partitions, indexed by their number in the head.
 const PARTITIONS: [Partition; 4] =
     [Partition::Subject, Partition::Locality, Partition::File, Partition::Graph];
 
@@ -56,7 +55,7 @@ impl SnapshotHead {
     /// Reads the head of a file.
     ///
     /// # Errors
-    /// One line that says what is wrong with the file.
+    /// A one-line description of the error.
     pub fn of(path: &Path) -> Result<SnapshotHead, String> {
         let file = io::map(path).map_err(|error| error.to_string())?;
         SnapshotHead::of_bytes(&file)
@@ -105,7 +104,7 @@ impl SnapshotHead {
         Ok(SnapshotHead { partition: *partition, parts })
     }
 
-    /// Returns the part of a place in the file, whose checksum holds.
+    /// Returns the part of a place in the file, after checking its checksum.
     fn part(&self, file: &'static MappedFile, place: usize) -> Result<SnapshotPart, String> {
         let (range, checksum) = &self.parts[place];
         let bytes = file.get(range.clone()).ok_or("cut since its head was read")?;
@@ -130,7 +129,7 @@ struct SnapshotPart {
     graphs: GraphStore,
 }
 
-/// The part of this place in the form in which it is in a file.
+/// Encodes the part of this place for a file.
 pub fn part_of(loaded: &Loaded) -> Vec<u8> {
     let mut out = ArrayWriter::default();
     loaded.peers.dictionary().write(&mut out);
@@ -138,7 +137,7 @@ pub fn part_of(loaded: &Loaded) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// A whole snapshot of the parts of all places.
+/// Returns a whole snapshot from the parts of all places.
 pub fn of_parts(parts: &[Vec<u8>], partition: Partition) -> Vec<u8> {
     let mut start = (8 * (FIXED + PER_PART * parts.len() + 1)).next_multiple_of(PAGE_BYTES);
     let mut ranges = Vec::with_capacity(PER_PART * parts.len());
@@ -160,16 +159,16 @@ pub fn of_parts(parts: &[Vec<u8>], partition: Partition) -> Vec<u8> {
     out
 }
 
-/// Maps a file for as long as the process lives: terms and triples refer to it.
+/// Maps a file for the life of the process, because terms and triples refer to it.
 fn mapped(path: &str) -> Result<&'static MappedFile, String> {
     let file = io::map(path).map_err(|error| error.to_string())?;
     Ok(Box::leak(Box::new(file)))
 }
 
-/// Maps the part of this place; all places of `team` call it. Without a team this place alone has the only part.
+/// Maps the part of this place; all places of `team` call it. Without a team, this place maps the only part.
 ///
 /// # Errors
-/// Something is wrong with the file, which each place is told; or a place has died.
+/// The file is invalid, which each place reports; or a place has died.
 pub async fn open(
     team: Option<&Team>,
     name: &str,
@@ -199,10 +198,10 @@ pub async fn open(
     Ok(Loaded { graphs, peers, partition: head.partition })
 }
 
-/// Adds the triples of all parts of a file, for a place that needs all.
+/// Adds the triples of all parts of a file, for a place that needs all of them.
 ///
 /// # Errors
-/// One line that says what is wrong with the file.
+/// A one-line description of the error.
 pub fn read_all(path: &str, head: &SnapshotHead, out: &mut LocalTriples) -> Result<(), String> {
     let file = mapped(path)?;
     let numbering = Numbering::new(head.places());

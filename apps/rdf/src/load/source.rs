@@ -1,6 +1,6 @@
 //! Sources of triples: files in the formats of RDF, and generated data; and reading a part of a file.
 //!
-//! Invariant: an error in a file is reported with name, line and column, and nothing of a faulty file is used.
+//! Invariant: an error in a file is reported with name, line and column, and a faulty file contributes no triples.
 
 use super::snapshot::{self, SnapshotHead};
 use super::triples::{BlankNames, LocalTriples};
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
 
-/// Most universities that are generated.
+/// Largest number of generated universities.
 const UNIVERSITIES_MAX: u64 = 10_000;
 
-/// Most bytes of a file.
+/// Largest accepted file, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 30;
 
 /// Source of triples, without the contents of files.
@@ -34,11 +34,11 @@ pub enum DataSource {
         name: String,
         /// The extension, which determines the format.
         extension: String,
-        /// The IRI against which others are resolved.
+        /// The IRI against which relative IRIs are resolved.
         base: String,
         /// Size of the file, in bytes.
         len: u64,
-        /// The name of the graph that its triples belong to; none for the default graph.
+        /// The name of the graph for its triples; `None` for the default graph.
         graph: Option<String>,
     },
     /// A snapshot, which is the only source.
@@ -61,10 +61,10 @@ pub struct OpenSource {
     pub bytes: Vec<u8>,
 }
 
-/// The name of the packages of Debian.
+/// Name of the source with the packages of Debian.
 const DEBIAN: &str = "debian";
 
-/// The formats that are read, by the usual extensions of their files.
+/// The readable formats, by their usual file extensions.
 const EXTENSIONS: &str = "ttl, nt, rdf, owl, xml, nq, trig, n3, jsonld, snap";
 
 fn format(extension: &str) -> Option<RdfFormat> {
@@ -74,7 +74,7 @@ fn format(extension: &str) -> Option<RdfFormat> {
     }
 }
 
-/// Opens the source of that name: `lubm:N`, `lubm-plain:N`, `debian`, or a file.
+/// Opens a source by name: `lubm:N`, `lubm-plain:N`, `debian`, or a file.
 ///
 /// # Errors
 /// [`Failure::Usage`]: there is no such source, or the file cannot be read or has no known extension.
@@ -150,7 +150,7 @@ pub fn open_graph(name: &str) -> Result<OpenSource, Failure> {
     Ok(open)
 }
 
-/// The IRI of a file.
+/// Returns the IRI of a file.
 pub fn file_iri(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     format!("file://{}", percent_encoded(&absolute.to_string_lossy()))
@@ -174,7 +174,7 @@ impl DataSource {
         }
     }
 
-    /// Returns `true` if the lines can be read at several places.
+    /// Returns `true` if the source can be read in lines at several places.
     pub fn is_by_lines(&self) -> bool {
         matches!(self, DataSource::File { extension, .. } if extension == "nt" || extension == "nq")
     }
@@ -208,21 +208,21 @@ pub struct FilePart<'a> {
     pub name: &'a str,
     /// The extension, which determines its format.
     pub extension: &'a str,
-    /// The IRI against which others are resolved.
+    /// The IRI against which relative IRIs are resolved.
     pub base: &'a str,
-    /// The name of the graph that its triples belong to; none for the default graph.
+    /// The name of the graph for its triples; `None` for the default graph.
     pub graph: Option<&'a str>,
     /// The bytes.
     pub bytes: &'a [u8],
-    /// Lines of the file before these.
+    /// Number of lines of the file before this part.
     pub lines_before: u64,
 }
 
-/// Triples between two calls of `read`.
+/// Number of triples between two calls of `read`.
 const REPORT_EVERY: u64 = 4096;
 
 impl FilePart<'_> {
-    /// Adds its triples; calls `read` with the number of new ones.
+    /// Adds its triples; calls `read` with the number of newly read ones.
     ///
     /// # Errors
     /// One line that describes the error, with file, line and column.
@@ -246,7 +246,7 @@ impl FilePart<'_> {
             return self.parse(format, out, &mut read);
         }
         let mut triples = out.triples.len();
-        // The lines since the last plain one, which the parser gets together.
+        // The lines since the last plain one; the parser gets them together.
         let (mut odd, mut odd_lines, mut line_number) = (0..0, 0, 0);
         let mut start = 0;
         while start < self.bytes.len() {
@@ -276,12 +276,12 @@ impl FilePart<'_> {
         Ok(())
     }
 
-    /// Returns the part with these bytes, which `lines` lines of this part precede.
+    /// Returns the part with these bytes, after `lines` lines of this part.
     fn of_lines(&self, range: Range<usize>, lines: u64) -> Self {
         FilePart { bytes: &self.bytes[range], lines_before: self.lines_before + lines, ..*self }
     }
 
-    /// Adds the triples that the parser of all formats finds.
+    /// Adds the triples found by the general parser.
     fn parse(
         &self,
         format: RdfFormat,
@@ -312,7 +312,7 @@ impl FilePart<'_> {
         let text = match error.location() {
             Some(place) => {
                 let (line, column) = (self.lines_before + place.start.line + 1, place.start.column + 1);
-                // The message begins with where it is within the part.
+                // The message begins with the position within the part.
                 let detail = message.split_once(": ").map_or(message.as_str(), |(_, detail)| detail);
                 format!("{}, line {line}, column {column}: {detail}", self.name)
             }

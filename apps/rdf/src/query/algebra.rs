@@ -1,8 +1,8 @@
-//! The algebra that places evaluate together, made of what `spargebra` has parsed.
+//! The algebra that places evaluate together, translated from the parse tree of `spargebra`.
 //!
-//! Unsupported features (paths, `EXISTS`, aggregates other than counts, orders, functions whose value is not decided by
-//! their arguments) have no [`Node`]; the first place evaluates them. Invariant: a node has the solutions that SPARQL
-//! 1.1, section 18, gives the pattern it was made of, with the same multiplicities.
+//! Unsupported features (paths, `EXISTS`, aggregates other than counts, orders, functions whose value does not depend
+//! on their arguments alone) have no [`Node`]; the first place evaluates them. Invariant: a node has the solutions
+//! that SPARQL 1.1, section 18, defines for its pattern, with the same multiplicities.
 
 use super::scan::{Pattern, PatternPart};
 use super::table::VariableId;
@@ -45,7 +45,7 @@ pub enum Node {
         /// Filters that use variables of the patterns only.
         filters: Vec<BoundExpression>,
     },
-    /// Compatible solutions of both.
+    /// Compatible solutions of both, joined.
     Join(Box<Node>, Box<Node>),
     /// Solutions of the left, joined to those of the right that are compatible and pass the filter.
     LeftJoin {
@@ -58,9 +58,9 @@ pub enum Node {
     },
     /// Solutions of both.
     Union(Box<Node>, Box<Node>),
-    /// Solutions of the left that share no variable with a compatible one of the right.
+    /// Solutions of the left, except those that share a variable with a compatible solution of the right.
     Minus(Box<Node>, Box<Node>),
-    /// Solutions that pass the expression.
+    /// Solutions for which the expression is true.
     Filter(Box<Node>, BoundExpression),
     /// Each solution with a further variable.
     Extend {
@@ -71,20 +71,20 @@ pub enum Node {
         /// Its value.
         value: BoundExpression,
     },
-    /// Solutions that the query has; a number is a position in [`Translation::terms`].
+    /// Solutions given in the query; a number is a position in [`Translation::terms`].
     Values {
         /// The variables.
         variables: Vec<VariableId>,
         /// The solutions.
         rows: Vec<Vec<Option<u32>>>,
     },
-    /// The named graphs: a solution for each, or one if there is one with this name.
+    /// The named graphs: a solution for each, or one solution if the graph with this name exists.
     Graphs(PatternPart),
     /// Some variables of each solution.
     Project(Box<Node>, Vec<VariableId>),
-    /// Each solution once.
+    /// The distinct solutions.
     Distinct(Box<Node>),
-    /// A solution for each group of solutions that agree in the keys, with counts of them; without keys one of all.
+    /// A solution for each group of solutions with equal keys, with their counts; without keys one for all.
     Count {
         /// The solutions.
         inner: Box<Node>,
@@ -93,34 +93,34 @@ pub enum Node {
         /// Variable of each count, and its subject.
         counts: Vec<(VariableId, Counted)>,
     },
-    /// Some solutions, by a fixed order of all.
+    /// A slice of the solutions, in a fixed order of all.
     Slice {
-        /// All of them.
+        /// The solutions.
         inner: Box<Node>,
-        /// Number of solutions skipped at the beginning.
+        /// Number of leading solutions skipped.
         start: usize,
         /// Maximum number of solutions.
         length: Option<usize>,
     },
 }
 
-/// The names and terms that nodes stand for by number.
+/// The names and terms that nodes refer to by number.
 #[derive(Debug, Default)]
 pub struct Translation {
-    /// The variables of the query, and blank nodes of its patterns.
+    /// The variables of the query, and the blank nodes of its patterns.
     pub variables: Vec<String>,
     /// The terms of the query, encoded.
     pub terms: Vec<Vec<u8>>,
     /// The position of each term.
     positions: FxHashMap<Vec<u8>, u32>,
-    /// The name in the innermost `GRAPH` around the pattern that is translated; none in the default graph.
+    /// The name in the innermost `GRAPH` around the pattern being translated; `None` in the default graph.
     graph: Option<PatternPart>,
-    /// The names of all named graphs, encoded, if they are known.
+    /// The encoded names of all named graphs, if they are known.
     pub graph_names: Option<Vec<Vec<u8>>>,
 }
 
 impl Translation {
-    /// The node of a pattern, if places can evaluate it together.
+    /// Returns the node of a pattern, if places can evaluate it together.
     pub fn node(&mut self, pattern: &GraphPattern) -> Option<Node> {
         Some(match pattern {
             GraphPattern::Bgp { patterns } if patterns.is_empty() => self.in_graph(Node::empty()),
@@ -174,7 +174,7 @@ impl Translation {
                 self.groups(inner, variables, aggregates)?
             }
             GraphPattern::Graph { name, inner } => self.graph(name, inner)?,
-            // Within `GRAPH ?g` these need the solutions of each graph by themselves.
+            // Within `GRAPH ?g` these are defined separately for each graph.
             GraphPattern::Minus { .. } | GraphPattern::Slice { .. } => return None,
             GraphPattern::Path { .. }
             | GraphPattern::Lateral { .. }
@@ -183,7 +183,7 @@ impl Translation {
         })
     }
 
-    /// The node of a group, if its aggregates are counts.
+    /// Returns the node of a group, if its aggregates are counts.
     fn groups(
         &mut self,
         inner: &GraphPattern,
@@ -195,7 +195,7 @@ impl Translation {
         }
         let inner = self.boxed(inner)?;
         let mut keys: Vec<VariableId> = Vec::new();
-        // Each once: a query may say one twice.
+        // A query may repeat a key.
         let graph = self.graph_variable();
         for key in variables.iter().map(|one| self.variable(one.as_str())).chain(graph) {
             if !keys.contains(&key) {
@@ -209,13 +209,13 @@ impl Translation {
         Some(Node::Count { inner, keys, counts: counts.collect::<Option<_>>()? })
     }
 
-    /// The variable that names the graph around the pattern that is translated, if it is one.
+    /// Returns the variable that names the graph around the pattern being translated, if it is a variable.
     fn graph_variable(&self) -> Option<VariableId> {
         self.graph.and_then(PatternPart::variable)
     }
 
-    /// A node that binds no graph, with a solution for each graph in which it stands: within `GRAPH ?g` the solutions
-    /// of all graphs are together in one table, with `?g` as one more variable.
+    /// Joins a node that binds no graph with the graphs in whose scope it occurs: within `GRAPH ?g` the solutions of
+    /// all graphs are in one table, with `?g` as one more variable.
     fn in_graph(&self, node: Node) -> Node {
         match self.graph_variable() {
             Some(variable) => joined(Node::Graphs(PatternPart::Variable(variable)), node),
@@ -223,7 +223,7 @@ impl Translation {
         }
     }
 
-    /// The node of `GRAPH`, if places can evaluate it together.
+    /// Returns the node of `GRAPH`, if places can evaluate it together.
     fn graph(&mut self, name_pattern: &NamedNodePattern, inner: &GraphPattern) -> Option<Node> {
         let name = match name_pattern {
             NamedNodePattern::NamedNode(node) => PatternPart::Term(self.term(node.as_ref().into())),
@@ -234,7 +234,7 @@ impl Translation {
             NamedNodePattern::Variable(variable) => PatternPart::Variable(self.variable(variable.as_str())),
         };
         let node = match (self.within(name, inner), name_pattern) {
-            // A match of such a pattern shows that the graph is there.
+            // A match of such a pattern implies that the graph exists.
             (Some(node), _) if node.asks_graph(name) => node,
             (Some(node), _) => joined(Node::Graphs(name), node),
             (None, NamedNodePattern::Variable(variable)) => return self.each_graph(variable, inner),
@@ -243,7 +243,7 @@ impl Translation {
         Some(self.in_graph(node))
     }
 
-    /// The node of `inner` in the graph with this name.
+    /// Returns the node of `inner` in the graph with this name.
     fn within(&mut self, name: PatternPart, inner: &GraphPattern) -> Option<Node> {
         let outer = self.graph.replace(name);
         let node = self.node(inner);
@@ -251,8 +251,8 @@ impl Translation {
         node
     }
 
-    /// The node of `GRAPH` with a variable as the union over all graphs, which is its definition (SPARQL 1.1, section
-    /// 18.6).
+    /// Returns the node of `GRAPH` with a variable as the union over all graphs, which is its definition (SPARQL 1.1,
+    /// section 18.6).
     fn each_graph(&mut self, variable: &Variable, inner: &GraphPattern) -> Option<Node> {
         let variable = self.variable(variable.as_str());
         let mut nodes = Vec::new();
@@ -267,7 +267,7 @@ impl Translation {
         Some(self.in_graph(node))
     }
 
-    /// Returns the subject of an aggregate that is a count, otherwise `None`.
+    /// Returns what an aggregate counts; `None` if it is not a count.
     fn counted(&mut self, aggregate: &AggregateExpression) -> Option<Counted> {
         match aggregate {
             AggregateExpression::CountSolutions { distinct: false } => Some(Counted::Rows),
@@ -287,7 +287,7 @@ impl Translation {
         self.node(pattern).map(Box::new)
     }
 
-    /// The number of a variable, or of a blank node by its name with `_:`.
+    /// Returns the number of a variable, or of a blank node whose name begins with `_:`.
     pub fn variable(&mut self, name: &str) -> VariableId {
         let known = self.variables.iter().position(|own| own == name);
         known.unwrap_or_else(|| {
@@ -296,7 +296,7 @@ impl Translation {
         })
     }
 
-    /// The position of a term among those of the query.
+    /// Returns the position of a term among those of the query.
     pub fn term(&mut self, term: TermRef<'_>) -> u32 {
         self.encoded_term(encoded(term))
     }
@@ -353,27 +353,27 @@ impl Translation {
 }
 
 impl Node {
-    /// One solution that binds nothing.
+    /// Returns the node of one solution that binds nothing.
     fn empty() -> Node {
         Node::Triples { patterns: Vec::new(), filters: Vec::new() }
     }
 
-    /// Returns `true` if it is one solution that binds nothing.
+    /// Returns `true` if the node is one solution that binds nothing.
     fn is_unit(&self) -> bool {
         matches!(self, Node::Triples { patterns, filters } if patterns.is_empty() && filters.is_empty())
     }
 
-    /// Returns `true` if it is a basic graph pattern with triples of the graph with this name.
+    /// Returns `true` if the node is a basic graph pattern over the graph with this name.
     fn asks_graph(&self, name: PatternPart) -> bool {
         let is_asked = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.graph == Some(name));
         matches!(self, Node::Triples { patterns, .. } if is_asked(patterns))
     }
 }
 
-/// Returns `true` if the text of a pattern has this variable, wherever that is.
+/// Returns `true` if the text of a pattern contains this variable anywhere.
 fn mentions(pattern: &GraphPattern, variable: &Variable) -> bool {
     let text = pattern.to_string();
-    // Names have some letters beyond ASCII; one that is taken for part of a name costs time only.
+    // Names may have some letters beyond ASCII; treating another one as part of a name only costs time.
     let is_name = |character: char| {
         !character.is_ascii() || character.is_ascii_alphanumeric() || character == '_' || character == '?'
     };
@@ -381,7 +381,7 @@ fn mentions(pattern: &GraphPattern, variable: &Variable) -> bool {
         .any(|word| word.strip_prefix('?') == Some(variable.as_str()))
 }
 
-/// Combines parts two by two, in a tree as low as can be: recursion over it is no deeper than its height.
+/// Combines parts pairwise into a tree of minimal height, which bounds the recursion over it.
 pub(super) fn balanced<T>(mut parts: Vec<T>, combine: impl Fn(T, T) -> T) -> Option<T> {
     while parts.len() > 1 {
         let mut all = parts.into_iter();
@@ -397,9 +397,9 @@ pub(super) fn balanced<T>(mut parts: Vec<T>, combine: impl Fn(T, T) -> T) -> Opt
     parts.pop()
 }
 
-/// An expression in the form that `spareval` evaluates.
+/// Returns an expression in the form that `spareval` evaluates.
 fn optimized(expression: &Expression) -> OptimizedExpression {
-    // That of a pattern is the only public way there.
+    // The only public way leads through a pattern.
     let pattern = GraphPattern::Extend {
         inner: Box::default(),
         variable: Variable::new_unchecked("value"),
@@ -411,7 +411,7 @@ fn optimized(expression: &Expression) -> OptimizedExpression {
     }
 }
 
-/// A join, in which basic graph patterns side by side are one.
+/// Returns a join; adjacent basic graph patterns become one.
 fn joined(left: Node, right: Node) -> Node {
     match (left, right) {
         (
@@ -428,7 +428,7 @@ fn joined(left: Node, right: Node) -> Node {
     }
 }
 
-/// A filter, which goes into a basic graph pattern that binds its variables.
+/// Returns a filtered node; the filter moves into a basic graph pattern that binds its variables.
 fn filtered(node: Node, filter: BoundExpression) -> Node {
     match node {
         Node::Triples { patterns, mut filters } if binds_all(&patterns, &filter) => {
@@ -444,7 +444,7 @@ fn binds_all(patterns: &[Pattern], filter: &BoundExpression) -> bool {
     filter.variables.iter().all(|(_, variable)| binds(*variable))
 }
 
-/// The parts of a conjunction: a solution passes all of them if and only if it passes the whole.
+/// Returns the parts of a conjunction: a solution passes all of them if and only if it passes the whole.
 fn conjuncts(expression: &Expression) -> Vec<&Expression> {
     match expression {
         Expression::And(left, right) => [conjuncts(left), conjuncts(right)].concat(),
@@ -452,7 +452,7 @@ fn conjuncts(expression: &Expression) -> Vec<&Expression> {
     }
 }
 
-/// Returns `true` if the values of its variables decide the value of the expression.
+/// Returns `true` if the value of an expression depends only on the values of its variables.
 fn is_decided_by_arguments(expression: &Expression) -> bool {
     let all = |parts: &[Expression]| parts.iter().all(is_decided_by_arguments);
     match expression {
@@ -485,7 +485,7 @@ fn is_decided_by_arguments(expression: &Expression) -> bool {
             let is_free = matches!(
                 function,
                 Function::Rand | Function::Uuid | Function::StrUuid | Function::BNode | Function::Now
-                    // These need what `spareval` alone knows: the base, and other people's functions.
+                    // These need data that only `spareval` has: the base IRI and custom functions.
                     | Function::Iri | Function::Custom(_)
             );
             !is_free && all(parts)

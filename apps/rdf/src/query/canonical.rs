@@ -1,4 +1,4 @@
-//! A fixed order of solutions, so that what SPARQL leaves open does not depend on the number of places.
+//! A fixed order of solutions, so that choices left open by SPARQL do not depend on the number of places.
 //!
 //! `LIMIT` without `ORDER BY` may take any solutions; here these are the first by the bytes of their terms. It changes
 //! no table. Invariant: the order depends on the terms alone, not on their numbers.
@@ -8,7 +8,8 @@ use crate::peers::Peers;
 use crate::store::dictionary::UNBOUND;
 use rustc_hash::FxHashMap;
 
-/// The rows of this place by the bytes of their terms, column by column. All places call it.
+/// Sorts the rows of this place by the bytes of their terms, column by column; returns their order. All places call
+/// it.
 ///
 /// # Errors
 /// A place has died.

@@ -12,7 +12,7 @@ use crate::store::term;
 use oxrdf::Literal;
 
 impl PlaceEvaluator<'_> {
-    /// A row for each group of rows that agree in `keys`, with its counts.
+    /// Returns a row for each group of rows that agree in `keys`, with its counts.
     pub(super) async fn count(
         &self,
         table: Table,
@@ -34,7 +34,7 @@ impl PlaceEvaluator<'_> {
         self.recorded("count", None, own).await
     }
 
-    /// One row at the first place: the counts of all rows of all places.
+    /// Returns one row at the first place: the counts of all rows of all places.
     async fn count_all(&self, table: &Table, counts: &[(VariableId, Counted)]) -> Result<Table, QueryFault> {
         let is_first = self.peers.rank() == 0;
         let mut all = if is_first { Table::unit() } else { Table::empty(Vec::new()) };
@@ -58,19 +58,19 @@ impl PlaceEvaluator<'_> {
         Ok(all)
     }
 
-    /// The numbers of integers as terms.
+    /// Returns the numbers of integers as terms.
     async fn integers(&self, values: &[u64]) -> Result<Vec<u32>, QueryFault> {
         let term = |value: &u64| Some(term::encoded(Literal::from(*value).as_ref().into()));
         self.numbered(values.iter().map(term).collect()).await
     }
 }
 
-/// The values of a variable in the rows that bind it.
+/// Returns the values of a variable in the rows that bind it.
 fn bound(table: &Table, variable: VariableId) -> impl Iterator<Item = u32> + '_ {
     table.column(variable).unwrap_or_default().iter().copied().filter(|number| *number != UNBOUND)
 }
 
-/// The keys of each group of this place, and for each count its values, by groups.
+/// Returns the keys of each group of this place, and the values of each count, by group.
 fn counted(table: &Table, keys: &[VariableId], counts: &[(VariableId, Counted)]) -> (Table, Vec<Vec<u64>>) {
     let groups = join::groups(table, keys);
     let firsts = groups.firsts;

@@ -1,8 +1,8 @@
 //! Values of expressions for the rows of a table, at this place.
 //!
-//! `spareval` evaluates; an expression is evaluated once for each combination of the terms that it uses. It exchanges
-//! nothing: the terms have been fetched. Invariant: an expression without a value is an error in SPARQL's sense, which
-//! no filter passes.
+//! `spareval` evaluates an expression once for each combination of the terms that it uses. Nothing is exchanged: the
+//! terms have been fetched. Invariant: an expression without a value is an error in the sense of SPARQL, which no
+//! filter passes.
 
 use super::algebra::BoundExpression;
 use super::table::Table;
@@ -13,13 +13,13 @@ use oxrdf::Term;
 use rustc_hash::FxHashMap;
 use spareval::QueryEvaluator;
 
-/// The numbers of all terms that an expression uses of the rows of a table.
+/// Returns the numbers of all terms that an expression uses in the rows of a table.
 pub fn used<'a>(table: &'a Table, expression: &'a BoundExpression) -> impl Iterator<Item = u32> + 'a {
     let variables = expression.variables.iter();
     variables.filter_map(|(_, variable)| table.column(*variable)).flatten().copied()
 }
 
-/// For each row whether it passes a filter.
+/// Returns, for each row, `true` if it passes a filter.
 pub fn passes(table: &Table, filter: &BoundExpression, peers: &Peers, terms: &Terms) -> Vec<bool> {
     let evaluator = QueryEvaluator::new();
     let value = |bound: Vec<_>| {
@@ -28,7 +28,7 @@ pub fn passes(table: &Table, filter: &BoundExpression, peers: &Peers, terms: &Te
     each_row(table, filter, peers, terms, value)
 }
 
-/// For each row the value of an expression, encoded.
+/// Returns, for each row, the value of an expression, encoded.
 pub fn values(
     table: &Table,
     expression: &BoundExpression,
