@@ -152,6 +152,6 @@ pub(crate) fn take(bell: &Doorbell, class: usize, index: usize) -> u64 {
 /// Returns `true` if any of the first `words` words of `class` has a bit.
 #[inline]
 pub(crate) fn rings(bell: &Doorbell, class: usize, words: usize) -> bool {
-    // Relaxed: ordered by the fence of the parking place.
+    // Relaxed: ordered by the fence of the parking protocol.
     bell.bits[class][..words].iter().any(|word| word.load(Ordering::Relaxed) != 0)
 }

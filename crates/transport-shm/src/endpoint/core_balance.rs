@@ -59,7 +59,7 @@ impl CoreBalance {
         }
     }
 
-    /// Counts a turn, and every [`TURNS`] turns moves the place if another processor has fewer.
+    /// Counts a turn. Every `TURNS` turns, moves the place if another processor has fewer awake places.
     pub fn turn(&self) {
         let turns = self.turns.get().wrapping_add(1);
         self.turns.set(turns);

@@ -173,7 +173,7 @@ impl Outlets {
     }
 
     /// Announces to a place, until the guard is dropped, that a message of `len` bytes is being copied to or from it.
-    /// Returns `None` if the message is too short for that.
+    /// Returns `None` if that is not worthwhile, as for a short message.
     pub fn announce(&self, to: PlaceId, len: usize) -> Option<Announced<'_>> {
         let outlet = self.outlet(to).ok().filter(|_| self.announces && len >= ANNOUNCED_BYTES_MIN)?;
         let coming = &outlet.peer.coming.0;
@@ -299,7 +299,7 @@ impl Outlets {
 
     #[cold]
     fn arena_is_ready(&self) -> bool {
-        // Relaxed: ordered by the fence of the parking place.
+        // Relaxed: ordered by the fence of the parking protocol.
         let taken = self.own.arena_starved.0.load(Ordering::Relaxed) == 0;
         let ready = taken || self.arena.borrow().has_returned(&self.ground);
         self.arena_starving.set(!ready);
