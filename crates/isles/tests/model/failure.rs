@@ -1,7 +1,7 @@
 //! Faults and their effects: errors, panics, deadlines, cancellation, lost places, full queues.
 //!
-//! Each test runs on threads, processes and the seeded loopback, unless its name gives a reason not to. Live values are
-//! counted per thread, which is per place (on the loopback, for all places).
+//! Each test runs on threads, processes and the seeded loopback, unless its attribute names the machines. Live values
+//! are counted per thread, which is per place (on the loopback, for all places).
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Priority, Result};
@@ -837,7 +837,7 @@ async fn every_wait_on_a_dead_place_is_answered_with_its_name() -> Result<()> {
     Ok(())
 }
 
-/// Checks a finish with only the body of an `at!` at `victim`, which dies: the caller handles the error.
+/// Returns the result of a finish whose task at `caller` handles the error of an `at!` at `victim`, which dies.
 async fn handle_a_death(caller: Place, victim: Place) -> Result<()> {
     finish(async {
         spawn_at!(caller, {
