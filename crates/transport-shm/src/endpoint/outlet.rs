@@ -245,7 +245,7 @@ impl Outlets {
     fn lend(&self, len: usize, to: PlaceId, class: Class) -> Result<u64, SendFailure> {
         let answer = self.arena.borrow_mut().lend(len, to, class, Instant::now(), &self.ground);
         match answer {
-            // An earlier refused block still waits: only the check before a sleep clears the flag.
+            // A block that was refused earlier still waits: only the check before a sleep ends that.
             Ok(_) => {}
             Err(AllocationError::Lent) => {
                 self.arena_starving.set(true);
