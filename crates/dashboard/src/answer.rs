@@ -1,7 +1,7 @@
 //! Answers: JSON, text, files, streams, and refusals as problem documents (RFC 9457).
 //!
-//! Every answer leaves with the same headers of policy. Invariant: text of a run is only ever sent as JSON or as plain
-//! text, never as markup.
+//! Every answer has the same policy headers. Invariant: text of a run is only ever sent as JSON or as plain text, never
+//! as markup.
 
 use crate::stream::SnapshotStream;
 use http_body_util::{Either, Full, StreamBody};
@@ -10,7 +10,7 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
-/// Content security policy of a page: its own script and style, and questions to this server.
+/// Content security policy of a page: its own script and style, and requests to this server.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types lit-html";
@@ -25,13 +25,13 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// The body of an answer: all of it, or snapshots as they come.
+/// The body of an answer: complete, or a stream of snapshots.
 pub(crate) type AnswerBody = Either<Full<Bytes>, StreamBody<SnapshotStream>>;
 
-/// An answer on its way.
+/// An answer to a request.
 pub(crate) type Answer = Response<AnswerBody>;
 
-/// An answer of this kind with this body.
+/// Returns an answer with this media type and body.
 pub(crate) fn answer(status: StatusCode, kind: &'static str, body: AnswerBody) -> Answer {
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
@@ -45,12 +45,12 @@ pub(crate) fn answer(status: StatusCode, kind: &'static str, body: AnswerBody) -
     answer
 }
 
-/// An answer that is text of this kind.
+/// Returns a text answer of this media type.
 pub(crate) fn text(kind: &'static str, body: impl Into<Bytes>) -> Answer {
     answer(StatusCode::OK, kind, Either::Left(Full::new(body.into())))
 }
 
-/// An answer in JSON.
+/// Returns an answer in JSON.
 pub(crate) fn json(value: &impl Serialize) -> Answer {
     match serde_json::to_vec(value) {
         Ok(bytes) => text("application/json", bytes),
@@ -70,13 +70,13 @@ struct Problem<'a> {
     detail: &'a str,
 }
 
-/// A refusal of this server: what is wrong, and what is allowed. Its type is `urn:isles:problem:` and its title with
-/// hyphens.
+/// Returns a refusal of this server; `detail` names the fault and the allowed values. The type is `urn:isles:problem:`
+/// and the title with hyphens.
 pub(crate) fn problem(status: StatusCode, title: &str, detail: &str) -> Answer {
     problem_of(Some(&title.replace(' ', "-")), status, title, detail)
 }
 
-/// A refusal of the job server, which names the type; `other` is none in particular.
+/// Returns a refusal of the job server, which names the type; `other` stands for no particular type.
 pub(crate) fn job_problem(status: StatusCode, kind: &str, detail: &str) -> Answer {
     problem_of(Some(kind).filter(|kind| *kind != "other"), status, "refused", detail)
 }

@@ -1,7 +1,7 @@
 //! The files of the page, which are part of the program.
 //!
-//! They are built from `web/` and committed, so building Isles needs no other tools. Invariant: a file that is served
-//! is one of this list.
+//! They are built from `web/` and committed, so building Isles needs no other tools. Invariant: only files of this list
+//! are served.
 
 /// A file of the page.
 pub(crate) struct Asset {

@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq;
 /// Bytes of a token and of a session: 256 bits.
 const SECRET_BYTES: usize = 32;
 
-/// Longest path and query.
+/// Maximum bytes of a path and query.
 const ADDRESS_BYTES_MAX: usize = 4096;
 
 /// Credentials that a route requires.
@@ -58,7 +58,7 @@ struct Secrets {
     session: String,
 }
 
-/// A random number in hexadecimal.
+/// Returns a random number in hexadecimal.
 pub(crate) fn secret() -> Result<String, String> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
@@ -75,7 +75,7 @@ pub(crate) struct Guard {
     /// A name of this server that no other has: `isles-RANDOM.localhost`.
     name: String,
     port: u16,
-    /// Longest body of a request.
+    /// Maximum bytes of the body of a request.
     body_bytes_max: u64,
 }
 
@@ -192,7 +192,7 @@ impl Guard {
         refuse(StatusCode::UNAUTHORIZED, "no session", detail)
     }
 
-    /// Returns the role of a request that shows a token, or the session for which the page has exchanged one.
+    /// Returns the role of a request that has a token, or the session for which the page has exchanged one.
     pub(crate) fn role(&self, headers: &HeaderMap) -> Option<Role> {
         // A browser also sends cookies for pages of other ports; only this value proves that it is our page.
         let is_own_page = site(headers) == Some("same-origin");
@@ -222,13 +222,13 @@ impl Guard {
 
 fn has_token(headers: &HeaderMap, secrets: &Secrets) -> bool {
     let value = only(headers, &header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
-    // RFC 9110, 11.1 and 11.4: the name of a scheme has no case, and one space or more follow it.
+    // RFC 9110, 11.1 and 11.4: the name of a scheme is case-insensitive, and one or more spaces follow it.
     let end = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
     let (scheme, rest) = value.split_at(end);
     scheme.eq_ignore_ascii_case(b"Bearer") && is_same(rest.trim_ascii_start(), &secrets.token)
 }
 
-/// Returns the browser's statement about the site that asks.
+/// Returns the browser's statement about the requesting site.
 fn site(headers: &HeaderMap) -> Option<&str> {
     let all = headers.get_all("sec-fetch-site");
     let mut values = all.iter().map(|value| value.to_str().unwrap_or("?"));
@@ -236,8 +236,7 @@ fn site(headers: &HeaderMap) -> Option<&str> {
     if values.next().is_some() { Some("?") } else { Some(first) }
 }
 
-/// Returns `true` if the browser is about to show the answer as a page of its own, not within another or for a script
-/// of it.
+/// Returns `true` if the browser will show the answer as a page of its own, not within another page or to a script.
 fn is_navigation(headers: &HeaderMap) -> bool {
     let is =
         |name: &HeaderName, word: &[u8]| only(headers, name).is_some_and(|value| value.as_bytes() == word);
@@ -245,7 +244,7 @@ fn is_navigation(headers: &HeaderMap) -> bool {
         && is(&HeaderName::from_static("sec-fetch-dest"), b"document")
 }
 
-/// The value of a header that stands there once.
+/// Returns the value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;

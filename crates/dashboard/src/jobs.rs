@@ -25,14 +25,14 @@ pub(crate) const LIST: &str = "/api/v1/jobs";
 /// Path of the last lines of a job.
 pub(crate) const OUTPUT: &str = "/api/v1/jobs/output";
 
-/// Longest time until the job server answers.
+/// Time limit for an answer of the job server.
 const ANSWER_WAIT: Duration = Duration::from_secs(20);
 
-/// Longest request, and longest answer.
+/// Maximum bytes of a request, and of an answer.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
-/// Most lines of a job's output that are shown.
+/// Maximum number of lines of a job's output that are shown.
 const LINES_MAX: u64 = 10_000;
 
 /// Answers an authorised request.
@@ -101,7 +101,7 @@ async fn forward_control(socket: &Path, request: Request<Incoming>) -> Result<An
 /// Sends a request to the job server.
 ///
 /// # Errors
-/// It refuses, or does not answer: the problem document.
+/// The problem document, if the job server refuses or does not answer.
 async fn ask(socket: &Path, asked: &Value) -> Result<Value, Box<Answer>> {
     let exchange = async {
         let mut stream = UnixStream::connect(socket).await?;

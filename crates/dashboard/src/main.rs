@@ -1,6 +1,6 @@
 //! The program `isles-dashboard`, which `isles` starts for `--ui`, `replay`, `report` and `serve-sparql`.
 //!
-//! It reads arguments and prints; the rest is the library's. Errors are one line; exit code 2 for what cannot be done.
+//! It reads arguments and prints; the library does the rest. Errors are one line; exit code 2 for what cannot be done.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,7 @@ const EXIT_USAGE: u8 = 2;
 /// Time that an announced run may take to begin.
 const BEGIN_LIMIT: Duration = Duration::from_secs(60);
 
-/// Time between two looks at a run in milliseconds, if nothing else is said.
+/// Default interval between two polls of a run, in milliseconds.
 const POLL_MS: u64 = 500;
 
 /// Shows a run of Isles in a browser, while it runs or afterwards
@@ -129,7 +129,7 @@ fn answer_queries(options: &SparqlOptions) -> ExitCode {
         ));
     };
     match serve_sparql(options, announce) {
-        // It has printed the reason.
+        // The program has printed the reason.
         Ok(status) => {
             status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
         }
@@ -147,8 +147,8 @@ fn exit_with_owner(scratch: Option<PathBuf>) {
     });
 }
 
-/// Removes a folder that the user has not requested. The end of the run and that of its owner come together, and the
-/// first of two that remove it must not end this process before the other is done.
+/// Removes a folder that the user has not requested. The end of the run and of its owner may coincide, and the first of
+/// two removals must not end this process before the other is done.
 fn remove(scratch: Option<PathBuf>) {
     static REMOVING: Mutex<()> = Mutex::new(());
     let _one = REMOVING.lock();
@@ -176,7 +176,7 @@ fn print_report(directory: &Path) -> ExitCode {
     )
 }
 
-/// Reports the end of a truncated log.
+/// Warns that a log is truncated.
 fn warn(cut: &str) {
     notice(&format!("{cut}; what came after is unknown"));
 }
@@ -186,7 +186,7 @@ fn fail(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::from(EXIT_USAGE)
 }
 
-/// Writes to standard error in one piece, because the run writes there at the same time.
+/// Writes to standard error in one call, because the run writes there at the same time.
 fn notice(text: &str) {
     // Standard error may be closed; the server runs anyway.
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());

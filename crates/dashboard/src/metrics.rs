@@ -1,7 +1,7 @@
 //! `/metrics`: the counters of all places as OpenMetrics text, for Prometheus.
 //!
-//! Names, units and texts are those of the table of counters, with `isles_` before the names; what is computed from
-//! counters, and what is said of the whole run, is here. The only label that varies is the place. Source: OpenMetrics
+//! Names, units and texts are those of the table of counters, with `isles_` before the names; metrics computed from
+//! counters, and those of the whole run, are defined here. The only label that varies is the place. Source: OpenMetrics
 //! 1.0, sections on the text format and on units. Invariant: the text ends with `# EOF`.
 
 use crate::answer::{Answer, text};
@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 /// The media type of OpenMetrics.
 const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The base unit of each unit of a counter, and how many of it a value is.
+/// The base unit of each unit of a counter, and the factor from the unit to it.
 const BASE_UNITS: [(&str, &str, f64); 7] = [
     ("MHz", "hertz", 1e6),
     ("V", "volts", 1.0),
@@ -36,7 +36,7 @@ struct Metric<'a> {
 /// Level that is computed from the columns: name, unit and help.
 type Level = (&'static str, &'static str, &'static str);
 
-/// The levels of places that are no counters, with their values.
+/// Returns the levels of places that are no counters, with their values.
 fn levels(columns: &PlaceColumns) -> Vec<(Level, Vec<f64>)> {
     let is_up = |state: &PlaceCondition| !matches!(state, PlaceCondition::Dead | PlaceCondition::Silent);
     let up = columns.state.iter().map(|state| f64::from(is_up(state))).collect();
@@ -69,12 +69,12 @@ fn write_counter(out: &mut String, counter: &CounterInfo, words: &[u64]) {
     }
 }
 
-/// Answers with the metrics of now.
+/// Answers with the current metrics.
 pub(crate) fn answer(shared: &Shared, _: &RequestContext<'_>) -> Answer {
     text(KIND, shared.with_view(|view| metrics(view)))
 }
 
-/// The text of the metrics.
+/// Returns the metrics as text.
 fn metrics(view: &dyn RunView) -> String {
     let (run, snapshot) = (view.description(), view.latest());
     let mut out = String::new();
@@ -125,7 +125,7 @@ fn chip(snapshot: &Snapshot) -> Vec<(Metric<'static>, f64)> {
 
 fn describe(out: &mut String, metric: &Metric<'_>) {
     let Metric { name, unit, kind, help } = metric;
-    // A text takes whatever is written.
+    // Writing to a string does not fail.
     let _ = writeln!(out, "# TYPE {name} {kind}");
     if !unit.is_empty() {
         let _ = writeln!(out, "# UNIT {name} {unit}");
@@ -133,7 +133,7 @@ fn describe(out: &mut String, metric: &Metric<'_>) {
     let _ = writeln!(out, "# HELP {name} {help}");
 }
 
-/// The value of a label: backslash, quotation mark and line feed are escaped.
+/// Escapes the value of a label: backslash, quotation mark and line feed.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

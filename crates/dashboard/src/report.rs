@@ -15,16 +15,16 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Most snapshots of a report; their curves have more values.
+/// Maximum number of snapshots in a report; curves have more values.
 const SNAPSHOTS_MAX: u64 = 120;
 
-/// Most values of all snapshots of a report, so that one of a thousand places stays a few megabytes.
+/// Maximum number of values of all snapshots in a report, so that one of a thousand places stays a few megabytes.
 const VALUES_MAX: u64 = 60_000;
 
 /// Curves of a report.
 const CURVES: [&str; 6] = ["busy", "queue", "tasks", "bytes_sent", "memory_bytes", "watt"];
 
-/// Most places whose curves are in a report.
+/// Maximum number of places whose curves are in a report.
 const CURVE_PLACES_MAX: u32 = 64;
 
 /// Data in the file; `web/src/model/report.ts` reads it.
@@ -47,7 +47,7 @@ pub fn report(directory: &Path) -> Result<(String, Option<String>), LogError> {
     ReplayedRun::open(directory).map(|mut run| (html(&mut run), cut_of(&run)))
 }
 
-/// The file.
+/// Returns the HTML of the report.
 fn html(run: &mut ReplayedRun) -> String {
     let places = u64::from(run.description().places.max(1));
     let count = (VALUES_MAX / places).clamp(2, SNAPSHOTS_MAX);
@@ -82,7 +82,7 @@ fn html(run: &mut ReplayedRun) -> String {
     )
 }
 
-/// The last lines of the places that have printed any, fewer of each in a run of many places.
+/// Returns the last lines of the places that have printed any; fewer of each in a run of many places.
 fn outputs(run: &ReplayedRun) -> Option<BTreeMap<u32, OutputView>> {
     let places = run.description().places;
     let most = (LINES_MAX / places.max(1) as usize).max(10);
@@ -102,12 +102,12 @@ fn outputs(run: &ReplayedRun) -> Option<BTreeMap<u32, OutputView>> {
     Some(outputs)
 }
 
-/// A source of the policy that allows this text.
+/// Returns the source expression of the policy that allows this text.
 fn hash(text: &str) -> String {
     format!("'sha256-{}'", base64(&Sha256::digest(text.as_bytes())))
 }
 
-/// RFC 4648, section 4.
+/// Encodes bytes in base64 (RFC 4648, section 4).
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

@@ -19,10 +19,11 @@ use serde::Serialize;
 /// The description of the interface.
 pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 
-/// Most places of one question about the past.
+/// Maximum number of places of one history request.
 const HISTORY_PLACES_MAX: usize = 1024;
 
-/// Request of a handler: the query, the last event that a reader has had, the headers, and the role of the requester.
+/// Request of a handler: the query, the last event that the reader has received, the headers, and the role of the
+/// requester.
 pub(crate) struct RequestContext<'a> {
     query: &'a str,
     last: Option<u64>,
@@ -65,7 +66,7 @@ const fn of_jobs(path: &'static str, method: Method, access: Access) -> RouteRow
     RouteRow { path, method, access, handler: Handler::Jobs }
 }
 
-/// The table; the files of the page stand before it.
+/// The table, which is searched after the files of the page.
 pub(crate) static ROUTES: [RouteRow; 14] = [
     RouteRow {
         path: "/api/v1/session",
@@ -110,7 +111,7 @@ fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Found, Box<Answer>> 
         let detail = "see /api/v1/openapi.json for all addresses";
         return Err(Box::new(problem(StatusCode::NOT_FOUND, "no such address", detail)));
     }
-    // HEAD is GET without the body, which the connection leaves out.
+    // HEAD is GET without the body, which the connection omits.
     let both = |route: &&RouteRow| match route.method {
         Method::GET => vec![Method::GET, Method::HEAD],
         _ => vec![route.method.clone()],
@@ -151,7 +152,7 @@ fn bad_parameter(name: &str, value: &str, allowed: &str) -> Answer {
     problem(StatusCode::BAD_REQUEST, "a bad query", &detail)
 }
 
-/// Returns the value of a parameter of a query, decoded as that of a form: `%2C` is a comma, `+` a space.
+/// Returns the value of a parameter of a query, decoded like a form: `%2C` is a comma, `+` a space.
 pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
     let mut pairs = form_urlencoded::parse(query.as_bytes());
     pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())

@@ -24,7 +24,7 @@ use std::{fmt, io};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// Longest interval at which the end of the run is polled.
+/// Maximum interval at which the end of the run is polled.
 const POLL_INTERVAL_MAX: Duration = Duration::from_millis(500);
 
 /// Interval between attempts to find a starting run.
@@ -33,13 +33,13 @@ const BEGIN_EVERY: Duration = Duration::from_millis(20);
 /// Time for which a server that is not kept shows the end of its run, or of the process that started it.
 pub const END_SHOWN: Duration = Duration::from_secs(1);
 
-/// Longest body of a request; none of the page needs more.
+/// Maximum bytes of the body of a request; the page needs no more.
 const BODY_BYTES_MAX: u64 = 16 << 10;
 
 /// Source of the run that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunSource {
-    /// The run of a run directory, while it runs; if it is not there yet, for how long to wait for it.
+    /// The live run of a run directory, and the time to wait for it if it has not begun.
     Live(PathBuf, Duration),
     /// The event log of a run directory.
     Replay(PathBuf),
@@ -48,17 +48,17 @@ pub enum RunSource {
 /// Options of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
-    /// The port; 0 is any that is free.
+    /// The port; 0 for any free port.
     pub port: u16,
     /// `true` to keep serving when the run has ended.
     pub is_kept: bool,
-    /// Time between two pictures of a run that runs; above 0.
+    /// Time between two snapshots of a live run; above 0.
     pub poll_interval: Duration,
-    /// The directory of the jobs that the run manages, if it does.
+    /// The directory of the jobs, if the run manages any.
     pub jobs: Option<PathBuf>,
 }
 
-/// Reason why nothing is served.
+/// Error of starting a server.
 #[derive(Debug)]
 pub enum ServeError {
     /// There is no run to show.
@@ -178,11 +178,11 @@ impl RequestService for Shared {
 
 /// Serves the run until it has ended, or for ever.
 ///
-/// Once it listens, `on_ready` gets the addresses to open; the read-only ones, if others may do more; and the end of a
-/// log that is cut off.
+/// Once it listens, `on_ready` gets the addresses to open; the read-only ones, if there is a manager role; and the
+/// remark on a truncated log.
 ///
 /// # Errors
-/// Nothing is served; see [`ServeError`].
+/// See [`ServeError`]; nothing is served.
 pub fn serve(
     source: &RunSource,
     options: &ServeOptions,
@@ -230,7 +230,7 @@ pub(crate) fn cut_of(run: &ReplayedRun) -> Option<String> {
 
 /// Polls the run until it has ended, or for ever if the server is kept.
 async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, options: &ServeOptions) {
-    // The end is detected soon, even with a long interval between pictures.
+    // The end is detected soon, even with a long interval between snapshots.
     let mut interval = tokio::time::interval(options.poll_interval.min(POLL_INTERVAL_MAX));
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut due = Instant::now();
@@ -261,6 +261,6 @@ async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, op
 fn write_address_file(directory: &Path, address: &str) {
     let path = directory.join("ui-address");
     let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path);
-    // The address was printed, too.
+    // The address was printed as well.
     let _ = file.and_then(|mut file| writeln!(file, "{address}"));
 }

@@ -16,19 +16,19 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Most read-only readers at a time, or of all readers if there is no manager role.
+/// Maximum number of read-only readers at a time; of all readers if there is no manager role.
 const VIEWERS_MAX: usize = 64;
 
-/// Most readers at a time with the manager role.
+/// Maximum number of readers with the manager role at a time.
 const MANAGERS_MAX: usize = 16;
 
-/// Longest time for which a stream is silent.
+/// Maximum time for which a stream is silent.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// A snapshot as one reader gets it.
 #[derive(Serialize)]
 pub(crate) struct ReaderSnapshot {
-    /// Snapshots that this reader has missed.
+    /// Number of snapshots that this reader has missed.
     missed: u64,
     #[serde(flatten)]
     snapshot: Snapshot,
@@ -41,7 +41,7 @@ impl From<Snapshot> for ReaderSnapshot {
     }
 }
 
-/// A snapshot as text, written once for all readers: a [`ReaderSnapshot`] without its first field.
+/// A snapshot as text, encoded once for all readers: a [`ReaderSnapshot`] without its first field.
 #[derive(Debug)]
 pub(crate) struct Published {
     seq: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Readers {
 struct ReaderPermit(Arc<AtomicUsize>);
 
 impl Readers {
-    /// A slot for one more reader of this role; none if there are too many.
+    /// Admits one more reader of this role; `None` if there are too many.
     fn admit(&self, role: Role) -> Option<ReaderPermit> {
         let (count, limit) = match role {
             Role::View => (&self.viewers, VIEWERS_MAX),
@@ -100,7 +100,7 @@ impl Drop for ReaderPermit {
 /// State of a reader: the snapshots that it has been sent and has missed.
 struct ReaderState {
     snapshots: watch::Receiver<Arc<Published>>,
-    /// The number of the last snapshot that it was sent; none of a new reader.
+    /// Number of the last snapshot that it was sent; `None` for a new reader.
     last: Option<u64>,
     missed: u64,
     _permit: ReaderPermit,
@@ -114,7 +114,7 @@ pub(crate) struct SnapshotStream {
 }
 
 impl SnapshotStream {
-    /// The stream of a new reader, which begins after the snapshot `last`; none if there are too many of its role.
+    /// Returns the stream of a new reader, from the snapshot after `last` on; `None` if there are too many of its role.
     pub(crate) fn new(
         snapshots: &watch::Receiver<Arc<Published>>,
         readers: &Readers,
@@ -146,7 +146,7 @@ impl Stream for SnapshotStream {
     }
 }
 
-/// Waits for the next snapshot, at most for the silence limit of a stream; `None` at the end of the server.
+/// Waits for the next snapshot, for up to the silence limit of a stream; `None` at the end of the server.
 async fn next_event(mut state: ReaderState) -> Option<(ReaderState, Bytes)> {
     match tokio::time::timeout(SILENCE, state.snapshots.changed()).await {
         Err(_) => Some((state, Bytes::from_static(b": still there\n\n"))),

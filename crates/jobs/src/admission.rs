@@ -13,24 +13,24 @@ use rustix::fs::{Access, access};
 use std::env::{split_paths, var_os};
 use std::path::{Path, PathBuf};
 
-/// Most bytes of the name of a job.
+/// Maximum bytes of the name of a job.
 const NAME_BYTES_MAX: usize = 1 << 10;
 
-/// Most words of a job, and most bytes of all of them, because the whole table is shown repeatedly.
+/// Maximum number of words of a job, and maximum bytes of all of them, because the whole table is shown repeatedly.
 const WORDS_MAX: usize = 4096;
 const WORDS_BYTES_MAX: usize = 64 << 10;
 
-/// Most bytes of the environment of a command.
+/// Maximum bytes of the environment of a command.
 const ENVIRONMENT_BYTES_MAX: usize = 512 << 10;
 
-/// Characters of a word that a refusal repeats.
+/// Maximum number of characters of a word that a refusal repeats.
 const SHOWN_CHARS: usize = 80;
 
 /// Search path of a system without PATH.
 const PATH_DEFAULT: &str = "/bin:/usr/bin";
 
-/// Checks a request that came from a page; `has_commands` is `true` if pages may create command jobs, and `is_command`
-/// returns whether a job is one.
+/// Checks a request that came from a page. `has_commands` is `true` if pages may create command jobs; `is_command`
+/// returns `true` for a command job.
 ///
 /// # Errors
 /// A page may not make this request.
@@ -162,7 +162,7 @@ fn check_command(words: &[String], caller: Option<&Caller>) -> Result<(), Refusa
     Err(Refusal::of(RefusalKind::NoSuchCommand, text))
 }
 
-/// Returns `true` if a character is not visible itself but changes how others are shown: terminal controls, line
+/// Returns `true` if a character is not visible itself but changes the display of others: terminal controls, line
 /// separators, and marks of text direction.
 pub fn steers_text(sign: char) -> bool {
     matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

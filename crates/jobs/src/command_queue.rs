@@ -73,8 +73,8 @@ impl CommandInbox {
         }
     }
 
-    /// Records the arrival of a start; returns its first command. An earlier start of the job may still be here, and
-    /// wait for the command to leave.
+    /// Records the arrival of a start. Returns its first command. An earlier start of the job may still be here,
+    /// waiting for the command to leave.
     pub(crate) fn begin(&mut self, start: StartId) -> NumberedCommand {
         self.arrived.insert(start.job, start.start);
         *self.newest.entry(start).or_insert(NumberedCommand::FIRST)

@@ -11,7 +11,7 @@ use isles_protocol::job::JobState;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Jobs of a demonstration.
+/// Number of jobs of a demonstration.
 const JOBS: usize = 16;
 
 /// Interval between two requests.

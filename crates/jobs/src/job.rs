@@ -28,7 +28,7 @@ pub trait Job: Sized + 'static {
     /// Creates a job that has not begun.
     ///
     /// # Errors
-    /// A line that names the invalid word, and the allowed ones.
+    /// A line with the invalid word and the allowed ones.
     fn create(words: &[String]) -> Result<Self, String>;
 
     /// Executes a step; writes lines to `output`.
@@ -48,7 +48,7 @@ pub trait Job: Sized + 'static {
     /// Returns the job with the state `bytes`; [`from_bytes`] suits most jobs.
     ///
     /// # Errors
-    /// They are not a state of such a job.
+    /// `bytes` is not a state of such a job.
     fn restore(bytes: &[u8]) -> Result<Self, String>;
 }
 
@@ -121,7 +121,7 @@ pub struct JobKind {
 }
 
 impl JobKind {
-    /// The kind of the jobs `J`.
+    /// Returns the kind of the jobs `J`.
     pub const fn of<J: Job>() -> JobKind {
         JobKind { name: J::NAME, words: J::WORDS, open: open::<J> }
     }
@@ -145,7 +145,7 @@ fn open<J: Job>(words: &[String], state: Option<&[u8]>) -> Result<Box<dyn AnyJob
     Ok(Box::new(job))
 }
 
-/// The kinds of this program: the same at all places, because each runs its `main`.
+/// The kinds of this program: the same at all places, because each place runs its `main`.
 static OFFERED: OnceLock<&'static [JobKind]> = OnceLock::new();
 
 /// Declares the kinds of jobs that this program offers. Call it once, before [`isles::serve_if_joined`], so that all
@@ -157,15 +157,15 @@ pub fn offer(kinds: &'static [JobKind]) {
     OFFERED.get_or_init(|| kinds);
 }
 
-/// The kinds of jobs that this program offers.
+/// Returns the kinds of jobs that this program offers.
 pub(crate) fn offered() -> &'static [JobKind] {
     OFFERED.get().copied().unwrap_or_default()
 }
 
-/// The kind of that name.
+/// Returns the kind of that name.
 ///
 /// # Errors
-/// There is none; the line names the existing ones.
+/// No such kind exists; the line names the existing ones.
 pub(crate) fn kind(name: &str) -> Result<&'static JobKind, String> {
     offered().iter().find(|kind| kind.name == name).ok_or_else(|| {
         let names: Vec<&str> = offered().iter().map(|kind| kind.name).collect();

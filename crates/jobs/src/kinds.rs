@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 pub const KINDS: &[JobKind] =
     &[JobKind::of::<PiJob>(), JobKind::of::<SumJob>(), JobKind::of::<MemoryJob>(), JobKind::of::<CountJob>()];
 
-/// Cycles of an operation in floating point in the estimate of pi: 48 cores at 800 MHz made 2,232,382,092 of them a
+/// Cycles of a floating-point operation in the estimate of pi: 48 cores at 800 MHz made 2,232,382,092 of them in a
 /// second (004:1723 of the paper's text).
 const FLOP_CYCLES: f64 = 48.0 * 800e6 / 2_232_382_092.0;
 
-/// Operations in floating point of one term of the series.
+/// Floating-point operations of one term of the series.
 const TERM_FLOPS: u64 = 4;
 
-/// Terms, and numbers, of a step.
+/// Number of terms, or of random numbers, in a step.
 const STEP: u64 = 50_000;
 
 /// Reads the only word of a job, a number.

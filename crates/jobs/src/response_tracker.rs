@@ -39,7 +39,7 @@ impl ResponseTracker {
         self.processes.remove(&place);
     }
 
-    /// The process of a place, if it has ever answered.
+    /// Returns the process of a place, if it has ever answered.
     pub(crate) fn process(&self, place: usize) -> Option<u32> {
         self.processes.get(&place).copied()
     }
@@ -58,7 +58,7 @@ impl ResponseTracker {
         self.pending.len()
     }
 
-    /// The places that are silent.
+    /// Returns the places that are silent.
     pub(crate) fn unresponsive(&self, now: Instant) -> Vec<usize> {
         let is_silent = |(_, asked): &(&usize, &Instant)| now.duration_since(**asked) >= UNRESPONSIVE_AFTER;
         self.pending.iter().filter(is_silent).map(|(place, _)| *place).collect()
@@ -76,7 +76,7 @@ impl ResponseTracker {
         (silence >= UNRESPONSIVE_AFTER).then(text)
     }
 
-    /// Returns what a job waits for, if it waits unusually long.
+    /// Returns the reason for which a job waits, if it waits unusually long.
     pub(crate) fn wait_text(&self, id: u64, place: usize, now: Instant) -> Option<String> {
         let of_place = self.unresponsive_text(place, now);
         of_place.or_else(|| {
@@ -110,7 +110,7 @@ mod tests {
         assert!(responses.ask(1, at(0)) && responses.ask(2, at(0)) && responses.ask(3, at(0)));
         responses.answered(2, u32::MAX);
         responses.died(3);
-        // It gets one request, however often it is checked.
+        // A place gets one request, however often it is checked.
         assert!(!responses.ask(1, at(1)) && responses.ask(2, at(2)));
         assert!(responses.unresponsive(at(2)).is_empty());
         assert_eq!(responses.unresponsive(at(4)), [1]);
@@ -130,7 +130,7 @@ mod tests {
             responses.record_states([(1, state)].into_iter(), at(4));
             let stays = !state.is_active() || matches!(state, JobState::Running | JobState::Paused);
             assert_eq!(responses.wait_text(1, 0, at(4)).is_none(), stays, "{state}");
-            // In another state it has just come to it.
+            // A job that has just changed its state does not wait unusually long.
             responses.record_states([(1, JobState::Running)].into_iter(), at(4));
             assert_eq!(responses.wait_text(1, 0, at(4)), None);
         }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest interval between checks for requests.
+/// Maximum interval between checks for requests.
 const TURN: Duration = Duration::from_millis(10);
 
 /// Interval between samples of all cores.
@@ -35,13 +35,13 @@ const NOTICE_EVERY: Duration = Duration::from_secs(10);
 /// Hint on how to end a waiting job server.
 const FORCE_HINT: &str = "; isles job end --force ends it without them";
 
-/// Time for jobs to be saved when the job server is ended by force, if their places answer.
+/// Time limit for saving jobs when the job server is ended by force, if their places answer.
 const FORCE_WAIT: Duration = Duration::from_secs(5);
 
 /// Capacity of the queue of reports.
 const EVENTS: usize = 256;
 
-/// Memory of a core of the SCC that jobs may have, in bytes (004:1614 of the paper's text); on a chip only.
+/// Memory that jobs may use on a core of the SCC, in bytes (004:1614 of the paper's text); on a chip only.
 const CHIP_CORE_BYTES: u64 = 640 << 20;
 
 /// Options of a job server.
@@ -49,7 +49,7 @@ const CHIP_CORE_BYTES: u64 = 640 << 20;
 pub struct JobServerOptions {
     /// Storage of the jobs.
     pub store: Store,
-    /// Policy that chooses cores.
+    /// Policy for the choice of cores.
     pub policy: Policy,
     /// Runs demonstration jobs with this seed, which are removed at the end.
     pub demonstration: Option<u64>,
@@ -119,7 +119,7 @@ struct JobServer {
 struct Shutdown {
     /// Time from which everything that does not answer is killed.
     forced: Option<Instant>,
-    /// Time of the next line about what the end waits for.
+    /// Time of the next line about the pending end.
     next_notice: Instant,
     /// `true` if all places have been asked since the last job became inactive.
     has_asked: bool,
@@ -151,7 +151,7 @@ impl JobServer {
             self.keep_pace(begun, begun_at);
             while let Some((request, answer)) = socket.next() {
                 let reply = self.handle_request(request).await;
-                // What is answered is kept.
+                // Saved before the answer.
                 self.save_if_changed();
                 let _ = answer.send(reply); // who asked may have gone
             }
@@ -179,7 +179,7 @@ impl JobServer {
         }
     }
 
-    /// Checkpoints jobs and kills commands; returns `true` once none is active. `looks` is `true` at regular intervals.
+    /// Checkpoints jobs and kills commands. Returns `true` once none is active. `looks` is `true` at regular intervals.
     fn end_jobs(&mut self, looks: bool) -> bool {
         let now = Instant::now();
         if self.state.borrow_mut().table.end_jobs(looks) {
@@ -211,7 +211,7 @@ impl JobServer {
         responses.pending_count() == silent.len()
     }
 
-    /// Kills the places that do not answer; returns `true` if that was not enough and all jobs are lost.
+    /// Kills the places that do not answer. Returns `true` if that was not enough and all jobs are lost.
     fn force(&self, now: Instant, since: Instant) -> bool {
         let mut state = self.state.borrow_mut();
         let silent = state.responses.unresponsive(now);
@@ -253,8 +253,8 @@ impl JobServer {
         self.save_if_changed();
     }
 
-    /// Limits a modelled chip, whose time was `begun_at` when the host's was `begun`, to real time, so that users can
-    /// follow it.
+    /// Slows a modelled chip, whose time was `begun_at` when the host's was `begun`, down to real time, so that users
+    /// can follow it.
     fn keep_pace(&self, begun: Instant, begun_at: Duration) {
         if self.options.is_modelled {
             let ahead = now().saturating_sub(begun_at).saturating_sub(begun.elapsed());
@@ -415,7 +415,7 @@ impl JobServer {
         self.state.borrow_mut().table.move_to(id, to)
     }
 
-    /// Checks a given place.
+    /// Checks a place given by a request.
     fn place(&self, wanted: Option<usize>, flag: &str) -> Result<Option<usize>, Refusal> {
         let Some(place) = wanted else { return Ok(None) };
         let state = self.state.borrow();
@@ -429,7 +429,7 @@ impl JobServer {
         Ok(Some(place))
     }
 
-    /// Returns the place for a job to start: the given one, or the best one, with the scores of all.
+    /// Returns the place at which a job starts: the given one, or the best one with the scores of all.
     fn starting_place(&self, wanted: Option<usize>) -> Result<(usize, Vec<f64>), Refusal> {
         if let Some(place) = self.place(wanted, "--at")? {
             return Ok((place, Vec::new()));
@@ -515,7 +515,7 @@ impl JobServer {
         state.table.job(id)?;
         let store = state.table.store();
         let (lines, before) = store.tail(id, lines).map_err(|error| error.to_string())?;
-        // The reader may be in another folder.
+        // The client may be in another folder.
         let file = store.output(id);
         let file = std::path::absolute(&file).unwrap_or(file);
         Ok(JobReply::Output { lines, before, file: file.display().to_string() })
@@ -624,7 +624,7 @@ impl SharedTable {
 }
 
 impl SharedTable {
-    /// Returns a job as shown to users, with what it waits for.
+    /// Returns a job as shown to users, with the reason for which it waits.
     fn view(&self, id: u64, job: &ManagedJob) -> JobView {
         let reasons = [Some(job.reason.clone()).filter(|reason| !reason.is_empty()), self.wait(id, job)];
         JobView {

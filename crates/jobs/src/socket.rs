@@ -19,22 +19,22 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest line of a request.
+/// Maximum bytes of a request line.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// Longest time until an answer.
+/// Time limit for an answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
 
-/// The limit of the client, longer than that of the server.
+/// Time limit of the client, longer than that of the server.
 const ASK_WAIT: Duration = Duration::from_secs(65);
 
-/// The limit of a client that ends the job server.
+/// Time limit for each answer to a client that ends the job server.
 const END_ASK_WAIT: Duration = Duration::from_secs(3);
 
 /// Interval at which the client polls for the end.
 const END_ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// Time after which the client reports what the end waits for.
+/// Time after which the client reports the reasons for waiting.
 const END_NOTICE_AFTER: Duration = Duration::from_secs(1);
 
 /// Interval between such reports.
@@ -46,7 +46,7 @@ const KILL_WAIT: Duration = Duration::from_secs(5);
 /// Idle limit of a connection; then it is closed, to admit others.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Most connections at a time.
+/// Maximum number of connections at a time.
 const CONNECTIONS_MAX: usize = 64;
 
 /// A request, and the channel of its reply.
@@ -57,14 +57,14 @@ pub fn socket_path(directory: &Path) -> PathBuf {
     directory.join("socket")
 }
 
-/// Longest time that the end of a job server waits for its last answers to be written.
+/// Maximum time for which the end of a job server waits for its last answers to be written.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// A socket that is removed with its job server.
 pub(crate) struct JobSocket {
     path: PathBuf,
     requests: Receiver<QueuedRequest>,
-    /// Requests whose answers are not written.
+    /// Number of requests whose answers are not written.
     open: Arc<AtomicUsize>,
 }
 
@@ -128,7 +128,7 @@ impl Drop for JobSocket {
     }
 }
 
-/// A request whose answer is not written, until it is dropped.
+/// Guard of a request whose answer is not written.
 struct Unanswered<'a>(&'a AtomicUsize);
 
 impl Drop for Unanswered<'_> {
@@ -190,7 +190,7 @@ fn answer(line: &[u8], requests: &Sender<QueuedRequest>) -> JobReply {
 /// Sends a request to the job server of this directory.
 ///
 /// # Errors
-/// No job server listens there, or it has gone, or does not answer: a line.
+/// No job server listens there, or it is gone or does not answer: a line.
 pub fn ask(directory: &Path, request: &JobRequest) -> Result<JobReply, String> {
     let path = socket_path(directory);
     let stream = UnixStream::connect(&path).map_err(|cause| {
@@ -222,7 +222,7 @@ pub fn end(directory: &Path, force: bool, notify: impl Fn(&str)) -> Result<JobRe
     loop {
         let waits = match exchange(&server.stream, &request, END_ASK_WAIT) {
             Ok(Some(JobReply::Ending { waits })) => waits.join("; "),
-            // It has closed the connection, and ends.
+            // The job server has closed the connection, and ends.
             Ok(Some(JobReply::Refused(_))) | Err(_) => String::new(),
             Ok(Some(_)) => return Err(format!("{}: the job server has a different version", path.display())),
             Ok(None) if force => {

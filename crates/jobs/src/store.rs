@@ -19,7 +19,7 @@ use std::{error, fmt};
 /// The version of the file format.
 const FORM: u32 = 1;
 
-/// Largest table in bytes.
+/// Maximum size of the table, in bytes.
 const TABLE_BYTES_MAX: u64 = 64 << 20;
 
 /// Specification of a job: its name and what it runs.
@@ -36,7 +36,7 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
-    /// A job of this name, which runs in the folder of the job server.
+    /// Returns the specification of a job of this name, which runs in the folder of the job server.
     pub fn new(name: impl Into<String>, runnable: Runnable) -> JobSpec {
         JobSpec { name: name.into(), runnable, caller: None }
     }
@@ -55,7 +55,7 @@ pub(crate) struct StoredJob {
     pub(crate) starts: u64,
     /// Its result, or the reason for its state.
     pub(crate) reason: String,
-    /// Time it has computed before its last start, in seconds.
+    /// Computing time before its last start, in seconds.
     pub(crate) busy: f64,
     /// The number of the environment of its caller, while the table is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ struct StoredTable {
     program: String,
     next: u64,
     jobs: Vec<StoredJob>,
-    /// Those of the callers, each once: jobs of one terminal have the same.
+    /// Environments of the callers, each once: jobs of one terminal share one.
     #[serde(default)]
     environments: Vec<Environment>,
 }
@@ -141,7 +141,7 @@ impl fmt::Display for StoreError {
 
 impl error::Error for StoreError {}
 
-/// Held by the one job server that uses a directory; the system releases it when that process ends.
+/// Lock of the one job server that uses a directory; the system releases it when that process ends.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
     _file: File,
@@ -190,12 +190,12 @@ impl Store {
         &self.directory
     }
 
-    /// The file of a job's output.
+    /// Returns the file of a job's output.
     pub(crate) fn output(&self, id: u64) -> PathBuf {
         self.directory.join(format!("job-{id}.out"))
     }
 
-    /// The folder of the image of a command.
+    /// Returns the folder of the image of a command.
     pub(crate) fn images(&self, id: u64) -> PathBuf {
         let folder = self.directory.join(format!("job-{id}.images"));
         // CRIU may run in another folder.
@@ -325,7 +325,7 @@ impl Store {
 
     /// Returns the last lines of a job's output, at most `lines`, and the number of bytes before them.
     pub(crate) fn tail(&self, id: u64, lines: usize) -> Result<(Vec<String>, u64), StoreError> {
-        /// Most bytes that are read.
+        /// Maximum bytes that are read.
         const TAIL_BYTES: u64 = 1 << 20;
         let path = self.output(id);
         let system = |cause| StoreError::System { path: path.clone(), cause };
@@ -360,7 +360,7 @@ impl Store {
 
     /// Removes the state of a job that starts anew.
     pub(crate) fn remove_state(&self, id: u64) {
-        // They need not be there.
+        // They may not exist.
         let _ = fs::remove_file(self.state(id));
         let _ = fs::remove_dir_all(self.images(id));
     }
@@ -382,7 +382,7 @@ impl Store {
 }
 
 fn check(bytes: &[u8]) -> u64 {
-    // Words of eight bytes: states have hundreds of megabytes.
+    // In words of eight bytes, because states may have hundreds of megabytes.
     let (words, rest) = bytes.as_chunks::<8>();
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
     let hash = words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| step(hash, u64::from_le_bytes(*word)));

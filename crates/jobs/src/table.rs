@@ -1,8 +1,8 @@
 //! The table of jobs, with the state of each.
 //!
 //! Every change of a job is a transition of the state machine; so an order that crosses a report is refused, and a late
-//! report is ignored. Invariant: an active job has a start of its own number, and the directory matches the table once
-//! [`JobTable::save_if_changed`] has returned.
+//! report is ignored. Invariant: an active job has a start with a number of its own, and the directory matches the
+//! table once [`JobTable::save_if_changed`] has returned.
 
 use crate::command_queue::{CommandQueue, NumberedCommand};
 use crate::request::{OrderInfo, Refusal, RefusalKind};
@@ -29,7 +29,7 @@ pub(crate) struct ManagedJob {
     pub(crate) is_unsaved: bool,
     pub(crate) starts: u64,
     pub(crate) reason: String,
-    /// Time it has computed: before this start, and in it.
+    /// Computing time: before this start, and in it.
     pub(crate) busy_before: Duration,
     pub(crate) busy: Duration,
     pub(crate) memory: u64,
@@ -54,7 +54,7 @@ pub(crate) enum Followup {
     Nothing,
     /// The job must be started at this place, from this state.
     Start(usize, Option<Vec<u8>>),
-    /// The state of the job could not be written for the first time; `reason` has the cause.
+    /// The state of the job could not be written, for the first time; `reason` has the cause.
     Unsaved,
 }
 
@@ -81,20 +81,20 @@ impl JobTable {
         Ok(table)
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// All jobs, by number.
+    /// Returns all jobs, by number.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = (u64, &ManagedJob)> {
         self.jobs.iter().map(|(id, job)| (*id, job))
     }
 
-    /// A job.
+    /// Returns a job.
     ///
     /// # Errors
-    /// There is none; a line with the existing numbers.
+    /// No such job exists; a line with the existing numbers.
     pub(crate) fn job(&self, id: u64) -> Result<&ManagedJob, Refusal> {
         self.jobs.get(&id).ok_or_else(|| no_job(id, self.jobs.keys().copied()))
     }
@@ -180,7 +180,7 @@ impl JobTable {
     /// Moves a job to `place`.
     ///
     /// # Errors
-    /// As of [`JobTable::apply_verb`].
+    /// As for [`JobTable::apply_verb`].
     pub(crate) fn move_to(&mut self, id: u64, place: usize) -> Result<(), Refusal> {
         self.apply_verb(id, JobVerb::Move)?;
         self.jobs.entry(id).and_modify(|job| job.target = Some(place));
@@ -217,7 +217,7 @@ impl JobTable {
         self.commands.iter_mut().filter_map(due).collect()
     }
 
-    /// Returns the next commands for a place; the previous ones must have arrived, or the place be dead.
+    /// Returns the next commands for a place. The previous ones must have arrived, unless the place is dead.
     pub(crate) fn next_commands(&mut self, place: usize) -> Option<Vec<(StartId, NumberedCommand)>> {
         self.commands.get_mut(&place)?.next_batch()
     }
@@ -242,7 +242,7 @@ impl JobTable {
     /// Starts the job that `choose` finds or creates; the table on disk is updated before this returns.
     ///
     /// # Errors
-    /// As of [`JobTable::start`], or the table cannot be written: nothing has changed.
+    /// As for [`JobTable::start`], or the table cannot be written: nothing has changed.
     pub(crate) fn start_and_save(
         &mut self,
         place: usize,
@@ -315,7 +315,7 @@ impl JobTable {
                 return Followup::Nothing;
             }
             JobEventKind::Started => {
-                // The image of a command is of its past: its files have changed since.
+                // The image of a command is outdated: its files have changed since.
                 if self.is_command(id) {
                     self.store.remove_state(id);
                 }
@@ -345,7 +345,7 @@ impl JobTable {
 
     fn step(&mut self, id: u64, report: JobReport) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        // A report that crossed an order is not a valid transition any more.
+        // A report that crossed an order is no longer a valid transition.
         if let Ok(after) = job.state.after(JobStep::Reported(report)) {
             job.state = after;
         }
@@ -354,7 +354,7 @@ impl JobTable {
         }
     }
 
-    /// Handles the received state of a job: writes it, and lets the job leave its place and continue at its target. If
+    /// Handles the received state of a job: writes it, makes the job leave its place and continues it at its target. If
     /// the write fails, the job continues at its place.
     fn saved(&mut self, id: u64, state: Vec<u8>) -> Followup {
         let Some(job) = self.jobs.get(&id) else { return Followup::Nothing };
@@ -374,7 +374,7 @@ impl JobTable {
         target.map_or(Followup::Nothing, |place| Followup::Start(place, Some(state)))
     }
 
-    /// Handles a state that cannot be written: the job goes on where it is.
+    /// Handles a state that cannot be written: the job continues at its place.
     fn unsaved(&mut self, id: u64, was_paused: bool, fault: &dyn fmt::Display) -> Followup {
         let reason = format!("it continues where it is, because its state cannot be written: {fault}");
         let report = self.set_reason(id, reason, JobReport::Unsaved { was_paused });
@@ -474,7 +474,7 @@ impl ManagedJob {
     }
 }
 
-/// The kind of a job's state, as its file names it.
+/// Returns the kind of a job's state, as its file names it.
 fn state_kind(runnable: &Runnable) -> &str {
     match runnable {
         Runnable::Task(kind, _) => kind,

@@ -36,11 +36,11 @@ impl Drop for Folder {
 
 const PLACES: usize = 3;
 
-/// A job as its place has it.
+/// A job at its place.
 struct AtPlace {
     state: u64,
     has_started: bool,
-    /// The number of the command after which it sent its state.
+    /// Number of the command after which it sent its state.
     saved_by: Option<u64>,
 }
 
@@ -51,13 +51,13 @@ struct ModelPlace {
     jobs: BTreeMap<StartId, AtPlace>,
     /// A batch of commands in flight to this place.
     batch: Option<Batch>,
-    /// Batches that came, and may come again.
+    /// Batches that have arrived, and may arrive again.
     old: Vec<Batch>,
 }
 
 type Batch = Vec<(StartId, NumberedCommand)>;
 
-/// The table, places, and all messages between them, which arrive in any order that messages of tasks may have.
+/// The table, the places, and all messages between them, which arrive in any order possible for messages of tasks.
 struct World {
     folder: Folder,
     table: JobTable,
@@ -65,9 +65,9 @@ struct World {
     places: Vec<ModelPlace>,
     /// Starts in flight, with their place and state.
     starts: Vec<(StartId, usize, u64)>,
-    /// Reports that have not arrived: those of one start arrive in their order.
+    /// Reports that have not arrived; those of one start arrive in order.
     reports: BTreeMap<StartId, VecDeque<JobEventKind>>,
-    /// Highest count of each job, over all states ever written and all that run.
+    /// Highest count of each job, over all written states and all running jobs.
     counted: BTreeMap<u64, u64>,
     /// `true` if states can be written.
     has_room: bool,
@@ -124,13 +124,13 @@ impl World {
 
     fn launch(&mut self, start: StartId, place: usize, state: Option<Vec<u8>>) {
         let state = state.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
-        // A state that is gone on from is never of another job, and none older than the last that was written.
+        // A job never continues from a state of another job, nor from one older than the last that was written.
         assert!(state <= self.counted[&start.job], "{start:?} goes on from {state}");
         self.counted.insert(start.job, state);
         self.starts.push((start, place, state));
     }
 
-    /// A start or a batch of commands arrives, or a batch once more.
+    /// Delivers a start or a batch of commands, or a batch once more.
     fn message_arrives(&mut self) {
         for place in self.table.begin_sending() {
             assert!(self.places[place].batch.is_none(), "two batches are on their way to one place");
@@ -154,7 +154,7 @@ impl World {
         }
     }
 
-    /// A job does something at its place.
+    /// Lets a job act at its place.
     fn job_acts(&mut self) {
         let place = self.random.index(PLACES);
         let ModelPlace { inbox, jobs, .. } = &mut self.places[place];
@@ -197,7 +197,7 @@ impl World {
         self.reports.entry(start).or_default().extend(kind);
     }
 
-    /// A report arrives at the job server.
+    /// Delivers a report to the job server.
     fn report_arrives(&mut self) {
         self.reports.retain(|_, reports| !reports.is_empty());
         if self.reports.is_empty() {
@@ -218,9 +218,9 @@ impl World {
         }
     }
 
-    /// Does something with the table while the file of that name can be written, or cannot.
+    /// Applies `change` to the table while `file` can be written, or cannot.
     fn with_room<T>(&mut self, has_room: bool, file: &str, change: impl FnOnce(&mut JobTable) -> T) -> T {
-        // A folder of the name of the file that is written first is in the way.
+        // A folder with the name of the temporary file blocks the write.
         let obstacle = self.folder.0.join(file).with_extension("new");
         if !has_room {
             std::fs::create_dir(&obstacle).unwrap();
@@ -239,7 +239,7 @@ impl World {
         let lost: Vec<StartId> = there.chain(coming).collect();
         self.starts.retain(|(_, place, _)| *place != dead);
         self.places[dead] = ModelPlace::default();
-        // What it has reported may come before its death or after that.
+        // Its reports may arrive before or after the news of its death.
         for start in lost {
             if self.table.start_of(start.job) == Some(start) {
                 self.table.mark_lost(start.job, "its place died");
@@ -273,7 +273,7 @@ impl World {
             let stepping = here.iter().filter(is_stepping).filter(|(start, _)| !leaves(start)).count();
             let coming = self.starts.iter().filter(|(start, ..)| start.job == id).count();
             assert!(stepping + coming <= 1, "job {id} runs at two places");
-            // The start of an active job is somewhere, or its end is on its way: none is waited for in vain.
+            // The start of an active job exists somewhere, or its end is in flight: the table never waits in vain.
             if let Some(start) = self.table.start_of(id) {
                 let is_there = here.iter().any(|(here, _)| **here == start)
                     || self.starts.iter().any(|(coming, ..)| *coming == start);
@@ -290,7 +290,7 @@ impl World {
         }
     }
 
-    /// Checks the invariant that holds when all messages have arrived: a job does what the table says.
+    /// Checks the invariant that holds when all messages have arrived: each job obeys the table.
     fn check_commands(&self) {
         for (place, start) in
             self.places.iter().flat_map(|place| place.jobs.keys().map(move |start| (place, start)))
@@ -305,7 +305,7 @@ impl World {
         }
     }
 
-    /// Lets all messages arrive and all jobs act, until `is_over`; no verb comes and nobody dies meanwhile.
+    /// Delivers all messages and lets all jobs act until `is_over`, without new verbs or deaths.
     fn go_on_until(&mut self, is_over: impl Fn(&mut JobTable) -> bool) {
         for _ in 0..100_000 {
             if is_over(&mut self.table) {
@@ -327,7 +327,7 @@ fn spec() -> JobSpec {
     JobSpec::new("a job", Runnable::Task("count".to_owned(), Vec::new()))
 }
 
-/// As many as `ISLES_TEST_SEEDS` says.
+/// Returns the number of seeds: that of `ISLES_TEST_SEEDS`, or `default`.
 fn seeds(default: u64) -> u64 {
     std::env::var("ISLES_TEST_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(default)
 }
@@ -338,7 +338,7 @@ fn whatever_is_told_and_dies_no_job_is_lost_or_doubled_or_in_no_state() {
         let jobs = 1 + (seed % 20) as usize;
         println!("seed {seed}");
         let mut world = World::new(seed, jobs);
-        // In a third of the worlds nobody dies, in a third there is always room.
+        // In a third of the worlds no place dies, in a third there is always room.
         let (has_deaths, has_faults) = (!seed.is_multiple_of(3), seed % 3 != 1);
         for _ in 0..400 {
             world.has_room = !has_faults || world.random.chance(70);
@@ -353,7 +353,7 @@ fn whatever_is_told_and_dies_no_job_is_lost_or_doubled_or_in_no_state() {
             }
             world.check(jobs);
         }
-        // When nobody says anything more, no job stays on its way.
+        // Without further orders, no job stays in transition.
         let stays =
             |state: JobState| !state.is_active() || matches!(state, JobState::Running | JobState::Paused);
         (world.has_room, world.has_repeats) = (true, false);
@@ -362,7 +362,7 @@ fn whatever_is_told_and_dies_no_job_is_lost_or_doubled_or_in_no_state() {
         world.check_commands();
         world.go_on_until(|table| table.end_jobs(true));
         world.check(jobs);
-        // What left a place is really gone there.
+        // A job that has left a place is gone there.
         for _ in 0..10_000 {
             world.message_arrives();
             world.job_acts();
@@ -446,7 +446,7 @@ fn what_cannot_be_kept_is_neither_made_nor_started() {
     let mut table = JobTable::load(folder.store()).unwrap();
     let first = table.change_and_save(|table| Ok(table.create(spec()))).unwrap();
     table.store().save_state(first, "count", &[1]).unwrap();
-    // A folder of the name of the file that is written first lets the table not be written.
+    // A folder with the name of the temporary file prevents the write of the table.
     let obstacle = folder.0.join("jobs.new");
     std::fs::create_dir(&obstacle).unwrap();
     let refused = table.change_and_save(|table| Ok(table.create(spec()))).unwrap_err();
@@ -460,7 +460,7 @@ fn what_cannot_be_kept_is_neither_made_nor_started() {
     std::fs::remove_dir(&obstacle).unwrap();
     assert!(table.start_and_save(0, |_| first).is_ok());
     assert!(!table.store().has_state(first), "it begins");
-    // One server after another: the number is not used twice, nor is one left out.
+    // Across servers no number is used twice, and none is skipped.
     assert_eq!(table.change_and_save(|table| Ok(table.create(spec()))).unwrap(), first + 1);
     let loaded = JobTable::load(folder.store()).unwrap();
     assert_eq!(loaded.jobs().count(), 2);

@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Longest encoding of facts in bytes: one message over the socket.
+/// Maximum size of an encoded description, in bytes: one message over the socket.
 pub(crate) const FACTS_BYTES_MAX: usize = 32 << 10;
 
-/// Most bytes of the program and its arguments together that are kept.
+/// Maximum bytes of the program and its arguments together that are kept.
 const ARGUMENTS_BYTES_MAX: usize = 8 << 10;
 
 /// Mesh of the cores of a modelled chip: tiles in rows, from the lower left.
@@ -41,7 +41,7 @@ pub struct RunDescription {
     pub places: u32,
     /// The process of the first place.
     pub process: u32,
-    /// The host of each place, where they may differ.
+    /// The host of each place, if they may differ.
     pub host_of: Option<Vec<String>>,
     /// The mesh of a modelled chip.
     pub mesh: Option<MeshDescription>,

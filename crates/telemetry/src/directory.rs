@@ -31,16 +31,16 @@ const SOCKET: &str = "observe.sock";
 /// The event log of a run directory.
 const LOG: &str = "events.log";
 
-/// Longest path of a socket in bytes that systems accept, with its terminator.
+/// Maximum length, in bytes, of a socket path that systems accept, with its terminator.
 const PATH_BYTES_MAX: usize = 100;
 
-/// Most observers of a run at a time; the next is turned away.
+/// Maximum number of observers of a run at a time; the next is turned away.
 const OBSERVERS_MAX: usize = 64;
 
 /// Time limit for a run's answer to an observer; longer in tests, which may wait for a CPU.
 const ANSWER_LIMIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 5 });
 
-/// Reason why there is no run directory, or none that can be observed.
+/// Error of creating a run directory or of observing its run.
 #[derive(Debug)]
 pub enum DirectoryError {
     /// The directory is not empty.
@@ -189,9 +189,9 @@ pub struct ObserverSocket {
 }
 
 impl ObserverSocket {
-    /// Answers observers that connect, for up to `limit`, or until `end` is readable.
+    /// Answers observers that connect, for up to `limit` or until `end` is readable.
     ///
-    /// Returns whether it was `end`.
+    /// Returns `true` if `end` is readable.
     pub fn serve(&mut self, end: BorrowedFd<'_>, limit: Duration) -> bool {
         let timeout = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
         let mut watched =

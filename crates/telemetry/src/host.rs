@@ -15,7 +15,7 @@ const POWERCAP: &str = "class/powercap";
 /// Folder of the clocks, below the root of the system's files.
 const PROCESSORS: &str = "devices/system/cpu";
 
-/// Longest file that is read: each holds a word.
+/// Maximum bytes of a file that are used: each holds a word.
 const FILE_BYTES_MAX: usize = 4096;
 
 /// Reads power and clocks of a host repeatedly.
@@ -47,7 +47,7 @@ pub struct HostReading {
 pub enum HostPart<T> {
     /// At least one.
     Read(Vec<T>),
-    /// `not readable here:` and why.
+    /// `not readable here:` and the reason.
     Unreadable(String),
 }
 
@@ -76,12 +76,12 @@ pub struct HostClock {
 }
 
 impl HostMeter {
-    /// A meter of this host.
+    /// Returns a meter of this host.
     pub fn of_system() -> HostMeter {
         HostMeter::at(Path::new("/sys"))
     }
 
-    /// A meter of the files below `root`, which is laid out like `/sys`.
+    /// Returns a meter of the files below `root`, which is laid out like `/sys`.
     pub fn at(root: &Path) -> HostMeter {
         HostMeter { root: root.to_owned(), zones: BTreeMap::new() }
     }
@@ -95,7 +95,7 @@ impl HostMeter {
         }
     }
 
-    /// Zones that cannot be read are left out, unless there is no other.
+    /// Returns the energy of each readable zone; the reason if none is readable.
     fn energy(&mut self) -> Result<Vec<EnergyZone>, String> {
         let folder = self.root.join(POWERCAP);
         let is_zone = |name: &str| name.split_once(':').is_some_and(|(driver, _)| driver.contains("rapl"));

@@ -1,7 +1,7 @@
 //! The counts of a run at one moment, as read from its pages or from its log.
 //!
-//! Plain values, the same for a live run and a replay. Invariant: a sample has as many entries of `places` as its run
-//! has places.
+//! Plain values, the same for a live run and a replay. Invariant: `places` of a sample has one entry for each place of
+//! its run.
 
 use crate::counter::{COUNTERS, CounterId};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::fmt;
 /// Activity of a place, as last reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Liveness {
-    /// It has not reported yet.
+    /// Has not reported yet.
     #[default]
     Silent,
     /// Waits for messages.
@@ -22,7 +22,7 @@ pub enum Liveness {
 }
 
 impl Liveness {
-    /// The word of a page.
+    /// Returns the word of a page.
     pub(crate) fn encode(self) -> u64 {
         match self {
             Liveness::Silent => 0,
@@ -53,7 +53,7 @@ pub enum DeathCause {
 }
 
 impl DeathCause {
-    /// The word of the table of deaths; never 0.
+    /// Returns the word of the table of deaths; never 0.
     pub(crate) fn encode(self) -> u64 {
         let (kind, number) = match self {
             DeathCause::Unseen => (1, 0),
@@ -98,7 +98,7 @@ pub struct PlaceSample {
     pub liveness: Liveness,
     /// Time of that report, in nanoseconds of its own clock since it started.
     pub at_ns: u64,
-    /// Number of times it has copied its counters; if it does not change while the place is busy, the place has not
+    /// Number of times it has copied its counters; if it stays the same while the place is busy, the place has not
     /// yielded.
     pub copies: u64,
     /// Its process.
@@ -117,7 +117,7 @@ impl Default for PlaceSample {
 }
 
 impl PlaceSample {
-    /// The value of a counter.
+    /// Returns the value of a counter.
     pub fn value(&self, counter: CounterId) -> u64 {
         self.values[counter.index()]
     }
@@ -138,7 +138,7 @@ pub struct OpenFinish {
     pub live: u64,
     /// Places that it waits for, with the number of tasks there; the first few.
     pub waits_for: Vec<(u32, u32)>,
-    /// The line of the source that opened it.
+    /// The source line that opened it.
     pub label: String,
 }
 
@@ -166,12 +166,12 @@ pub struct LinkSample {
     pub busy_ps: u64,
 }
 
-/// Energy of the whole of a modelled chip since the start.
+/// Energy of a whole modelled chip since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EnergySample {
-    /// Nanojoules, with those of the cores.
+    /// Nanojoules, including those of the cores.
     pub nanojoules: u64,
-    /// The modelled time up to which the energies are known, in nanoseconds; also those of the cores.
+    /// The modelled time up to which this energy and those of the cores are known, in nanoseconds.
     pub until_ns: u64,
 }
 
@@ -188,7 +188,7 @@ pub enum RunEnd {
 }
 
 impl RunEnd {
-    /// The word of the head.
+    /// Returns the word of the header.
     pub(crate) fn encode(self) -> u64 {
         match self {
             RunEnd::Running => 0,
@@ -197,7 +197,7 @@ impl RunEnd {
         }
     }
 
-    /// Decodes a word of the head.
+    /// Decodes a word of the header.
     pub(crate) fn decode(word: u64) -> RunEnd {
         let all = [RunEnd::Running, RunEnd::Ended, RunEnd::Failed];
         all.into_iter().find(|end| end.encode() == word).unwrap_or_default()
@@ -264,11 +264,11 @@ pub struct Sample {
     pub end: RunEnd,
     /// Progress by the program's own account.
     pub progress: ProgressSample,
-    /// Groups that could not be read as of one moment; their values are older.
+    /// Number of groups that could not be read as of one moment; their values are older.
     pub missed: u64,
     /// Each place.
     pub places: Vec<PlaceSample>,
-    /// Finishes that are open, of each place the first few.
+    /// Open finishes, the first few of each place.
     pub finishes: Vec<OpenFinish>,
     /// Pairs of places that have sent to each other, by sender and receiver.
     pub pairs: Vec<PairCount>,

@@ -8,7 +8,7 @@
 pub struct StageSample {
     /// Start of the pipeline in nanoseconds, which identifies it in the run.
     pub pipeline: u64,
-    /// Number of changes of groups before.
+    /// Number of earlier changes of groups.
     pub epoch: u64,
     /// Number of the first stage, from 0.
     pub first: u32,
@@ -35,7 +35,7 @@ impl StageSample {
         line
     }
 
-    /// Reads a line; `None` if [`StageSample::to_line`] has not written it.
+    /// Reads a line; `None` if it is not in the format of [`StageSample::to_line`].
     pub fn of_line(line: &str) -> Option<StageSample> {
         let mut fields = line.split('\t');
         Some(StageSample {

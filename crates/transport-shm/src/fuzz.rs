@@ -1,10 +1,10 @@
-//! Entry point for fuzzing: a place beside a peer that writes anything into what they share.
+//! Entry point for fuzzing: a place whose peer writes arbitrary data into the shared memory.
 //!
 //! It exists here so that a fuzz target is one line and sees no more of this crate than any program; it is built for
 //! tests and under the fuzzer only. The input is a list of instructions for the peer: words of its choice into its
-//! rings, credit lines, bells and blocks, true messages between them, and what the place itself sends. The place
-//! must answer every call, deliver a bounded batch at each `progress`, and be told once, within bounded turns, of
-//! the end of a peer that broke the format or died. Whom a broken peer accuses is not looked at: it may be anybody.
+//! rings, credit lines, bells and blocks, true messages between them, and what the place itself sends. The place must
+//! return from every call, deliver a bounded batch at each `progress`, and learn once, within a bounded number of
+//! turns, that a peer broke the format or died. The place that a broken peer accuses is not checked: it may be any.
 //! Races that one thread cannot show, such as a peer that writes while the place reads, are not tried here.
 
 use crate::arena::block::BlockDescriptor;
@@ -22,10 +22,10 @@ const PEER: PlaceId = PlaceId(1);
 /// Bytes of each ring: the smallest.
 const RING_BYTES: u64 = 4096;
 
-/// Turns of `progress` within which the end of the peer must be told.
+/// Maximum number of turns of `progress` until the end of the peer is reported.
 const TURNS_MAX: usize = 64;
 
-/// Arrivals that one `progress` may deliver; a batch of each ring, and the ends.
+/// Maximum number of arrivals that one `progress` may deliver: a batch of each ring, and the ends.
 const ARRIVALS_MAX: usize = 3 * 64;
 
 /// The two places.
@@ -33,7 +33,7 @@ struct Pair {
     segment: Segment,
     here: ShmEndpoint,
     peer: ShmEndpoint,
-    /// Number of times the end of the peer was told.
+    /// Number of times the end of the peer was reported.
     ends: usize,
 }
 
@@ -47,17 +47,17 @@ impl Script<'_> {
         *first
     }
 
-    /// A class, from the lowest bit.
+    /// Reads a class, from the lowest bit of a byte.
     fn class(&mut self) -> Class {
         if self.byte() & 1 == 0 { Class::Control } else { Class::Data }
     }
 
-    /// Eight bytes.
+    /// Reads eight bytes.
     fn word(&mut self) -> u64 {
         u64::from_le_bytes(std::array::from_fn(|_| self.byte()))
     }
 
-    /// A header that may well be one.
+    /// Reads a header that is likely to be valid.
     fn header(&mut self) -> RecordHeader {
         let kind = [RecordKind::Inline, RecordKind::Block, RecordKind::Skip][usize::from(self.byte() % 3)];
         let len = u64::from(self.byte()) << (self.byte() % 5);
@@ -65,7 +65,7 @@ impl Script<'_> {
     }
 }
 
-/// Runs a peer that does what `input` means to a place.
+/// Runs a place with a peer that follows the instructions in `input`.
 ///
 /// # Panics
 /// If the place breaks a promise of its endpoint.
@@ -87,7 +87,7 @@ pub fn ring(input: &[u8]) {
 }
 
 impl Pair {
-    /// Does what the next instruction says.
+    /// Executes the next instruction.
     fn follow(&mut self, script: &mut Script<'_>) {
         match script.byte() % 10 {
             0 => {
@@ -101,7 +101,7 @@ impl Pair {
             }
             2 => {
                 let (class, head) = (script.class(), script.word());
-                // Relaxed, all of them: one thread plays both places.
+                // Relaxed, all of them: one thread runs both places.
                 self.credit(class).head.store(head, Ordering::Relaxed);
             }
             3 => {
@@ -147,7 +147,7 @@ impl Pair {
         block.coming.0.store(u32::from(script.byte()), Ordering::Relaxed);
     }
 
-    /// The line that the peer writes as the receiver of what is sent from here.
+    /// Returns the credit line that the peer writes as the receiver of messages from here.
     fn credit(&self, class: Class) -> &Credit {
         self.segment.mapping().view(self.segment.layout().credit(HERE, PEER, class))
     }
@@ -156,7 +156,7 @@ impl Pair {
         self.segment.mapping().view(offset)
     }
 
-    /// One turn of the place: takes in what there is, reads all of it, and would sleep.
+    /// Runs one turn of the place: receives all messages, reads them, and gets as far as a sleep.
     fn turn(&mut self) {
         let ends = &mut self.ends;
         let block_max = self.here.limits().block_bytes_max;
@@ -170,7 +170,7 @@ impl Pair {
                     Body::Inline(_) => assert!(bytes.len() <= RING_BYTES as usize / 4),
                     Body::Block(_) => assert!(bytes.len() <= block_max, "a block of {} bytes", bytes.len()),
                 }
-                // The ends of it: a block may be large.
+                // Only both ends of it: a block may be large.
                 read +=
                     bytes.iter().take(64).chain(bytes.last()).map(|byte| usize::from(*byte)).sum::<usize>();
             }

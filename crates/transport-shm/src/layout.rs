@@ -1,10 +1,10 @@
 //! Layout of the segment.
 //!
-//! The one place that derives sizes and offsets; `docs/design/shm-layout.md` is the same in prose, for a stranger, and
-//! any change here needs a new [`VERSION`] and a change there. It maps nothing and touches no memory.
+//! The only file that derives sizes and offsets. `docs/design/shm-layout.md` describes the layout in prose; any change
+//! here needs a new [`VERSION`] and a change there. It maps nothing and touches no memory.
 //!
-//! All offsets are bytes from the start of the segment, all integers little-endian. Every part is a table with
-//! one entry a place (or an ordered pair of places), so that each offset is one multiplication away.
+//! All offsets are bytes from the start of the segment, all integers little-endian. Every part is a table with one
+//! entry for each place or ordered pair of places, so an offset takes one multiplication.
 
 use crate::arena::CACHED_BYTES_MAX;
 use crate::endpoint::BATCH;
@@ -20,30 +20,31 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISLESSHM");
 /// Version of this layout; attaching to another one is refused.
 pub(crate) const VERSION: u32 = 6;
 
-/// The unit in which parts are aligned.
+/// Alignment of the parts.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// Bytes of a cache line, and of each credit line.
 pub(crate) const LINE_BYTES: u64 = 64;
 
-/// Number of words of [`isles_transport::MappedMemory::word`] of each place.
+/// Number of words that each place has for [`isles_transport::MappedMemory::word`].
 pub(crate) const WORDS: u32 = 4096;
 
-/// Up to this many places a receiver with a processor of its own looks into every ring; else senders ring a bell.
+/// Maximum number of places for which a receiver with a processor of its own polls every ring; otherwise senders ring a
+/// bell.
 pub(crate) const DIRECT_PLACES_MAX: u32 = 8;
 
-/// Largest number of processors that the header can name.
+/// Maximum number of processors that the header can name.
 pub const PROCESSORS_MAX: usize = 1024;
 
-/// Alignment of each arena, so that a large page can lie in one.
+/// Alignment of each arena, so that it can hold large pages.
 const ARENA_ALIGN: u64 = 2 << 20;
 
-/// Credit for blocks of one class from one place, in data rings.
+/// Credit for blocks of one class from one place, as a multiple of the size of a data ring.
 ///
-/// Of rings, so that it shrinks with the number of places; several messages of 2 MiB up to 8 places.
+/// It shrinks with the rings as the number of places grows; up to 8 places it covers several messages of 2 MiB.
 const CREDIT_RINGS: u64 = 64;
 
-/// The smallest arena under a limit, in credits: as much in flight of either class, and as much again in use by
+/// Minimum size of an arena under a limit, in credits: one in flight for each class, and the same amount in use by
 /// receivers.
 const ARENA_CREDITS_MIN: u64 = 4;
 
@@ -52,9 +53,9 @@ pub(crate) const BLOCK_HEADER_BYTES: u64 = 64;
 
 /// The sizes of one segment, which follow from the number of places.
 ///
-/// The rings shrink as the number of ordered pairs grows; memory is taken only for pages that are touched.
+/// The rings shrink as the number of ordered pairs grows; only pages that are touched take memory.
 ///
-/// Of the arena there is a second time as much, for regions.
+/// The regions take the same address space again as the arena.
 ///
 /// | places | control ring | data ring | arena, virtual | all rings of a place, if all are used to the end |
 /// |---|---|---|---|---|
@@ -70,13 +71,13 @@ pub struct Geometry {
     pub control_bytes: u64,
     /// Bytes of each ring of the data class; a power of two.
     pub data_bytes: u64,
-    /// Bytes of address space from which each place lends its blocks, and as many again for its regions; a multiple of
-    /// 2 MiB.
+    /// Bytes of address space from which each place lends its blocks; its regions have the same again. A multiple of 2
+    /// MiB.
     pub arena_bytes: u64,
 }
 
 impl Geometry {
-    /// The sizes for `places` places; they are checked when a segment is created.
+    /// Returns the sizes for `places` places; they are checked when a segment is created.
     pub fn for_places(places: u32) -> Geometry {
         let (control, bulk, arena) = match places {
             0..=8 => (64 << 10, 128 << 10, 8 << 30),
@@ -87,14 +88,14 @@ impl Geometry {
         Geometry { places, control_bytes: control, data_bytes: bulk, arena_bytes: arena }
     }
 
-    /// The same with arenas of half the size; `None` if those would be too small.
+    /// Halves the arenas; `None` if they would be too small.
     pub(crate) fn with_smaller_arenas(self) -> Option<Geometry> {
         let arena_bytes = self.arena_bytes / 2;
         let smallest = (ARENA_CREDITS_MIN * self.credit_bytes()).next_multiple_of(ARENA_ALIGN);
         (arena_bytes >= smallest).then_some(Geometry { arena_bytes, ..self })
     }
 
-    /// Checks that the sizes can make a segment; returns the reason if not.
+    /// Checks that a segment can have these sizes. Returns the reason if not.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let ring = |bytes: u64| bytes.is_power_of_two() && (PAGE_BYTES..=1 << 24).contains(&bytes);
         if self.places == 0 || self.places > PLACES_MAX {
@@ -111,7 +112,7 @@ impl Geometry {
         }
     }
 
-    /// Bytes of the ring of `class`.
+    /// Returns the bytes of a ring of `class`.
     pub(crate) fn ring_bytes(&self, class: Class) -> u64 {
         match class {
             Class::Control => self.control_bytes,
@@ -119,38 +120,38 @@ impl Geometry {
         }
     }
 
-    /// Largest small message of `class`, in bytes.
+    /// Returns the maximum size of a small message of `class`, in bytes.
     pub(crate) fn inline_max(&self, class: Class) -> usize {
         payload_max(self.ring_bytes(class))
     }
 
-    /// Largest block, in bytes: a quarter of the arena, at most 1 GiB.
+    /// Returns the maximum size of a block, in bytes: a quarter of the arena, at most 1 GiB.
     pub(crate) fn block_max(&self) -> usize {
         ((self.arena_bytes / 4).min(1 << 30) - BLOCK_HEADER_BYTES) as usize
     }
 
-    /// Returns the largest number of bytes of blocks of one class, sent by one place, in receivers' rings: 8 MiB up to
-    /// 8 places.
+    /// Returns the maximum bytes of blocks of one class that one place may have in receivers' rings: 8 MiB up to 8
+    /// places.
     ///
-    /// A ring has room for hundreds of tickets, which says nothing about the memory behind them. A longer block goes
-    /// when no other of its class lies there.
+    /// A ring has room for hundreds of descriptors, which does not bound the memory of their blocks. A longer block is
+    /// sent when no other of its class is in a ring.
     pub fn credit_bytes(&self) -> u64 {
         CREDIT_RINGS * self.data_bytes
     }
 
-    /// Returns the most that one turn of a place takes in, besides large messages.
+    /// Returns the maximum that one turn of a place receives, besides large messages.
     pub fn turn_max(&self) -> BatchLimits {
         let others = self.places as usize - 1;
         let bytes = others * (self.control_bytes + self.data_bytes) as usize;
         BatchLimits { messages: others * 2 * BATCH, bytes }
     }
 
-    /// Most bytes of the segment that one place accounts for, while each place has taken in at most `held_bytes` of
-    /// large messages, beyond one turn, and no message is longer than [`Geometry::credit_bytes`].
+    /// Returns the maximum bytes of the segment that one place accounts for, if each place holds at most `held_bytes`
+    /// of received large messages beyond one turn, and no message is longer than [`Geometry::credit_bytes`].
     ///
-    /// Its share of the tables; its rings to all others; of its blocks those in rings (two classes), those that came
-    /// back unnoticed, and those that wait for the next; and what it has taken in itself, of which one turn may take
-    /// twice the credit from each ring. Blocks that the program keeps are not among them, nor regions.
+    /// The sum of its share of the tables; its rings to all others; its blocks that are in rings (two classes),
+    /// returned but unnoticed, or cached; and the blocks it has received, where one turn may take twice the credit from
+    /// each ring. Blocks that the program keeps do not count, nor do regions.
     pub fn place_bytes_max(&self, held_bytes: u64) -> u64 {
         let others = u64::from(self.places) - 1;
         let tables = Layout::of(*self).reserved_bytes().div_ceil(u64::from(self.places));
@@ -160,24 +161,25 @@ impl Geometry {
         tables + rings + if others == 0 { 0 } else { lent + held }
     }
 
-    /// Returns `true` if places are so few that receivers look into every ring, if each has a processor of its own.
+    /// Returns `true` if there are few enough places for receivers to poll every ring, if each has a processor of its
+    /// own.
     pub(crate) fn is_direct(&self) -> bool {
         self.places <= DIRECT_PLACES_MAX
     }
 
-    /// Returns `true` if senders ring a bell on a host of `processors` processors, and receivers look at that alone.
+    /// Returns `true` if senders ring a bell on a host of `processors` processors, and receivers poll only that.
     ///
-    /// A place that shares its processor looks once for each turn of the others, with nothing of its own in the caches:
-    /// a bell is one line, the rings of 8 places are 14.
+    /// A place that shares its processor polls once for each turn of the others, with cold caches: a bell is one line,
+    /// the rings of 8 places are 14.
     pub(crate) fn has_bells(&self, processors: u32) -> bool {
         !self.is_direct() || self.places > processors
     }
 }
 
-/// Limits of what a place takes in at once.
+/// Limits of one batch of received messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
-    /// Messages.
+    /// Number of messages.
     pub messages: usize,
     /// Bytes of all of them.
     pub bytes: usize,
@@ -192,7 +194,7 @@ pub(crate) struct SegmentHeader {
     pub version: u32,
     /// [`Geometry::places`].
     pub places: u32,
-    /// Identity of the program image, as the creator was told.
+    /// Identity of the program image, as given by the creator.
     pub image: [u8; 16],
     /// Size of the segment in bytes.
     pub total_bytes: u64,
@@ -209,7 +211,7 @@ pub(crate) struct SegmentHeader {
     reserved: [u8; 48],
     /// Bit `n` of byte `n / 8`: the creator was allowed to use processor `n`.
     pub processor_set: [u8; PROCESSORS_MAX / 8],
-    /// Counts every change of any place's life; also a futex for those who wait for one.
+    /// Counts every change of any place's life; also the futex for waiting for one.
     pub changes: ChangeCount,
 }
 
@@ -231,26 +233,26 @@ pub(crate) struct ChangeCount(pub AtomicU32);
 pub(crate) struct PlaceBlock {
     /// State and cause of death; see [`crate::lifecycle`].
     pub life: AtomicU64,
-    /// The process that joined as the place; 0 before.
+    /// Process that joined as the place; 0 before.
     pub process: AtomicU32,
     /// 1 once the process is known to have ended, so that it holds no block any more.
     pub reaped: AtomicU32,
-    /// The program image of a process that was refused.
+    /// Program image of a refused process.
     pub image: [AtomicU64; 2],
-    /// One more than the processor on which the place was seen last; 0 if it never looked.
+    /// One more than the processor on which the place last found itself; 0 if it never checked.
     pub processor: AtomicU32,
-    /// One more than the processor that is kept for the place; 0: none.
+    /// One more than the processor that is assigned to the place; 0: none.
     pub home: AtomicU32,
-    /// 1: the place returns there whenever it is elsewhere; 0: only from where it is in the way of another.
+    /// 1: the place returns there whenever it is elsewhere; 0: only from a processor that another awake place uses.
     pub returns: AtomicU32,
     reserved: [u32; 5],
     /// The parking word.
     pub sleeping: ParkingLine,
-    /// Places that have sent something.
+    /// Bits of the places that have sent something.
     pub bell: Doorbell,
     /// 1 while the place waits for a block to come back.
     pub arena_starved: ParkingLine,
-    /// Number of places that are writing a long message for this one.
+    /// Number of places that are writing a long message to this one.
     pub coming: ParkingLine,
 }
 
@@ -311,7 +313,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Lays a segment out; `geometry` has been checked.
+    /// Computes the layout of a segment; `geometry` has been checked.
     pub fn of(geometry: Geometry) -> Layout {
         let places = u64::from(geometry.places);
         let words_start = (PAGE_BYTES + places * PLACE_BLOCK_BYTES).next_multiple_of(PAGE_BYTES);
@@ -324,31 +326,31 @@ impl Layout {
         Layout { geometry, words_start, credits_start, rings_start, arenas_start, regions_start, total_bytes }
     }
 
-    /// Bytes at the start that have pages from the beginning: header, place blocks, words, credit lines.
+    /// Returns the bytes at the start whose pages are reserved at creation: header, place blocks, words, credit lines.
     ///
-    /// 64 KiB a place at 256 places. What follows, rings, arenas and regions, is reserved as it is first used.
+    /// 64 KiB for each place at 256 places. The rest (rings, arenas and regions) is reserved when it is first used.
     pub(crate) fn reserved_bytes(&self) -> u64 {
         self.rings_start
     }
 
-    /// Offset of the [`PlaceBlock`] of `place`.
+    /// Returns the offset of the [`PlaceBlock`] of `place`.
     pub(crate) fn place_block(&self, place: PlaceId) -> u64 {
         PAGE_BYTES + u64::from(self.checked(place)) * PLACE_BLOCK_BYTES
     }
 
-    /// Offset of word `index` of `place`.
+    /// Returns the offset of word `index` of `place`.
     pub fn word(&self, place: PlaceId, index: u32) -> u64 {
         assert!(index < WORDS, "word {index} of {WORDS}");
         self.words_start + (u64::from(self.checked(place)) * u64::from(WORDS) + u64::from(index)) * 8
     }
 
-    /// Offset of the [`Credit`] of the ring from `source` to `target`; those of one receiver lie together.
+    /// Returns the offset of the [`Credit`] of the ring from `source` to `target`; those of one receiver are adjacent.
     pub fn credit(&self, source: PlaceId, target: PlaceId, class: Class) -> u64 {
         let pair = self.pair(target, source);
         self.credits_start + (pair * 2 + u64::from(class == Class::Data)) * LINE_BYTES
     }
 
-    /// Offset of the ring from `source` to `target`; those of one sender lie together.
+    /// Returns the offset of the ring from `source` to `target`; those of one sender are adjacent.
     pub fn ring(&self, source: PlaceId, target: PlaceId, class: Class) -> u64 {
         let Geometry { control_bytes, data_bytes, .. } = self.geometry;
         let pair = self.rings_start + self.pair(source, target) * (control_bytes + data_bytes);
@@ -358,12 +360,13 @@ impl Layout {
         }
     }
 
-    /// Offset of the arena of `place`.
+    /// Returns the offset of the arena of `place`.
     pub fn arena(&self, place: PlaceId) -> u64 {
         self.arenas_start + u64::from(self.checked(place)) * self.geometry.arena_bytes
     }
 
-    /// Offset of the memory for regions of `place`, as many bytes as its arena; none if there is no such place.
+    /// Returns the offset of the memory for regions of `place`, as large as its arena; `None` if there is no such
+    /// place.
     pub fn regions(&self, place: PlaceId) -> Option<u64> {
         let is_there = place.0 < self.geometry.places;
         is_there.then(|| self.regions_start + u64::from(place.0) * self.geometry.arena_bytes)

@@ -5,9 +5,9 @@
 //! because it needs unsafe code: mapped memory, rings in it, processes. It knows neither tasks nor finishes, and
 //! no other transport.
 //!
-//! Read on: [`Segment`] is the memory, [`ShmEndpoint`] one place's attachment, [`processes`] starts and watches places
-//! that are processes. Inside: `ring` (the protocol of one queue) and `parking` (who wakes whom) are model-checked;
-//! `layout` says where everything lies.
+//! [`Segment`] is the memory, [`ShmEndpoint`] one place's attachment; [`processes`] starts and watches places that are
+//! processes. Of the private modules, `ring` (the protocol of one queue) and `parking` (sleep and wake-up) are
+//! model-checked; `layout` derives all offsets.
 //!
 //! ```
 //! use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId};

@@ -1,7 +1,7 @@
 //! The life of a place as one word of shared memory.
 //!
-//! A word, so that state and cause change together. Low byte: the state. For a place that broke the format the
-//! other bytes say how, where and who saw it; see [`Lifecycle::encode`]. It does not watch processes.
+//! One word, so that state and cause change together. The low byte is the state. For a place that broke the format the
+//! other bytes say how, where, and which place saw it; see [`Lifecycle::encode`]. This module does not watch processes.
 
 use crate::ring::RingFault;
 use isles_transport::{Class, Death, PlaceId};
@@ -13,11 +13,11 @@ pub(crate) enum Lifecycle {
     Absent,
     /// An endpoint is attached, or is about to be.
     Joined,
-    /// It said that it is done; not a death.
+    /// The place left the run; not a death.
     Left,
-    /// Its process ended, or its endpoint was dropped without a word.
+    /// Its process ended, or its endpoint was dropped without leaving.
     Ended(ExitCause),
-    /// Its process was refused: another program image.
+    /// Its process was refused, because it runs another program image.
     Refused,
     /// It broke the format.
     Corrupt(CorruptionReport),
@@ -26,11 +26,11 @@ pub(crate) enum Lifecycle {
 /// Cause of the end of a place's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitCause {
-    /// Nobody saw it, or it is a thread.
+    /// The cause is unknown, or the place is a thread.
     Unseen,
-    /// It ended by itself, with this code.
+    /// The process ended by itself, with this code.
     Code(i32),
-    /// It was ended by this signal.
+    /// The process was ended by this signal.
     Signal(i32),
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct CorruptionReport {
     pub fault: RingFault,
     /// The class of the ring.
     pub class: Class,
-    /// Place that saw it, at the other end of the ring.
+    /// Place that detected it, at the other end of the ring.
     pub witness: PlaceId,
     /// Offset in the ring, in bytes.
     pub offset: u32,
@@ -51,8 +51,8 @@ pub(crate) struct CorruptionReport {
 pub(crate) const JOINED: u64 = 1;
 
 impl Lifecycle {
-    /// The word: state in bits 0 to 7. Of a corrupt place: fault in 8 to 14, class in 15, witness in 16 to 31, offset
-    /// in 32 to 63. Of one that ended: how in 8 to 15, the code or signal in 32 to 63.
+    /// Returns the word: the state in bits 0 to 7. For a corrupt place: fault in 8 to 14, class in 15, witness in 16 to
+    /// 31, offset in 32 to 63. For an ended one: kind of cause in 8 to 15, code or signal in 32 to 63.
     pub fn encode(self) -> u64 {
         match self {
             Lifecycle::Absent => 0,
@@ -71,7 +71,7 @@ impl Lifecycle {
         }
     }
 
-    /// The life behind a word; a word that cannot be is the end of the place that owns it.
+    /// Decodes a word; an invalid word counts as the end of its place.
     pub fn decode(word: u64) -> Lifecycle {
         match word & 0xFF {
             0 => Lifecycle::Absent,
@@ -90,7 +90,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns `true` if the place will never take or send a message again, and has not said so.
+    /// Returns `true` if the place will never receive or send a message again, and did not leave the run.
     pub fn is_dead(self) -> bool {
         matches!(self, Lifecycle::Ended(_) | Lifecycle::Refused | Lifecycle::Corrupt(_))
     }
@@ -113,7 +113,7 @@ impl Lifecycle {
 }
 
 impl CorruptionReport {
-    /// One line that names what, which ring, where, and who saw it.
+    /// Describes the violation in one line: fault, ring, offset and witness.
     fn text(&self, place: PlaceId) -> String {
         let what = match self.fault {
             RingFault::Mark => "a header without its mark",

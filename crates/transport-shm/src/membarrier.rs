@@ -1,8 +1,8 @@
-//! The fence that one thread makes all others run: `membarrier`.
+//! A fence that one thread makes all others run: `membarrier`.
 //!
-//! The only file that calls it, so that loom can put a model in its place. It knows nothing of who sleeps why. On
-//! return of [`barrier`], every running thread of a registered process has run a full fence at some point of its
-//! program order that lies after the call; so those threads need none of their own.
+//! The only file that calls it, so that loom can put a model in its place. It does not know who sleeps, or why. When
+//! [`barrier`] returns, every running thread of a registered process has run a full fence at some point of its program
+//! order after the call; so those threads need none of their own.
 
 #[cfg(not(loom))]
 pub(crate) use system::{barrier, point, register};
@@ -18,17 +18,17 @@ mod system {
     use rustix::thread::{MembarrierCommand, membarrier};
     use std::sync::atomic::{Ordering, compiler_fence};
 
-    /// Makes this process a target of barriers; `false` if the kernel has none.
+    /// Makes this process a target of barriers. Returns `false` if the kernel has none.
     pub(crate) fn register() -> bool {
         membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
     }
 
-    /// Makes every thread of registered processes run a full fence; `false` if the kernel refused.
+    /// Makes every thread of registered processes run a full fence. Returns `false` if the kernel refused.
     pub(crate) fn barrier() -> bool {
         membarrier(MembarrierCommand::GlobalExpedited).is_ok()
     }
 
-    /// A point of program order at which somebody's barrier may count: only the compiler has to be held.
+    /// Marks a point of program order at which a barrier may take effect: only the compiler must not reorder across it.
     #[inline]
     pub(crate) fn point() {
         compiler_fence(Ordering::SeqCst);
@@ -46,7 +46,7 @@ mod model {
         static ref RUN: AtomicU32 = AtomicU32::new(0);
     }
 
-    /// Waits until the other thread has come by a [`point`], or has ended.
+    /// Waits until the other thread has passed a [`point`], or has ended.
     pub(crate) fn barrier() -> bool {
         let number = ASKED.fetch_add(1, Ordering::SeqCst) + 1;
         // PAIR membarrier.run: observe
@@ -57,9 +57,9 @@ mod model {
         true
     }
 
-    /// A full fence if one was asked for, and nothing else.
+    /// Runs a full fence if one was requested, and nothing else.
     pub(crate) fn point() {
-        // Relaxed, both: a thread that is not interrupted learns nothing. Only this one stores the second.
+        // Relaxed, both: a thread that is not interrupted observes nothing. Only this one stores the second.
         let asked = ASKED.load(Ordering::Relaxed);
         if asked > RUN.load(Ordering::Relaxed) {
             fence(Ordering::SeqCst);
@@ -68,7 +68,7 @@ mod model {
         }
     }
 
-    /// The end of the other thread, which counts as a fence.
+    /// Notes the end of the other thread, which counts as a fence.
     #[cfg(test)]
     pub(crate) fn end() {
         fence(Ordering::SeqCst);

@@ -1,9 +1,8 @@
 //! The lock-free protocols under loom: every interleaving within the bound.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-transport-shm --lib` runs these and nothing else.
-//! The ring's memory is owned here, and smaller than any real one: eight grains. What the model adds to the
-//! real thing is a check that no two threads touch one payload at a time, and stale payload in every header
-//! word that a record covers.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-transport-shm --lib` runs these and nothing else. The ring's
+//! memory is owned here, and smaller than any real one: eight grains. The model also checks that no two threads touch
+//! one payload at a time, and puts stale payload into every header word that a record covers.
 
 use super::parking;
 use crate::membarrier;
@@ -182,7 +181,7 @@ fn a_producer_that_waits_again_and_again_is_woken_each_time() {
     check(|| converse(0, 6, &[LONG, 8, LONG]));
 }
 
-/// The giver runs no fence of its own: what the sleeper's barrier does is all the order there is.
+/// The giver runs no fence of its own: only the sleeper's barrier orders it.
 fn give_to_a_sleeper_that_fences(messages: u16) {
     let memory = Model::new(0);
     let producer = Producer::starting_at(memory.clone(), 0);
@@ -191,7 +190,8 @@ fn give_to_a_sleeper_that_fences(messages: u16) {
     let theirs = word.clone();
     let sender = thread::spawn(move || {
         for number in 0..messages {
-            // A barrier may count before the message, between it and the look at the word (`signal`), and after both.
+            // A barrier may take effect before the message, between it and the check of the word (`signal`), and after
+            // both.
             membarrier::point();
             put(&producer, number, 8).unwrap();
             signal(&theirs, Fencing::Sleeper);

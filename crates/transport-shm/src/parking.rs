@@ -1,17 +1,17 @@
 //! The parking protocol: a place that finds nothing to do sleeps, and whoever gives it something wakes it.
 //!
-//! One word a place, in the shared memory. The sleeper says that it sleeps and then looks once more for work; the giver
-//! publishes work and then looks whether anyone sleeps. Each side needs its store before its load in the eyes of the
-//! other, or both look too early and the wake-up is lost. [`Fencing`] says who pays for that. Every change of the word
-//! is an exchange, never a plain store: so all changes stand in one order that each side knows, and a giver cannot take
-//! its own earlier wake for an answer to a later sleep.
+//! Each place has one word in the shared memory. The sleeper announces its sleep and then checks once more for work;
+//! the giver publishes work and then checks for a sleeper. The other side must see each side's store before its load,
+//! or both check too early and the wake-up is lost. [`Fencing`] says which side pays for that order. Every change of
+//! the word is an exchange, never a plain store: all changes have one order that each side knows, and a giver cannot
+//! mistake its own earlier wake for an answer to a later sleep.
 //!
-//! Beside it the [`Doorbell`]: which places have sent something, one bit for each of them and each class. With many
-//! places a receiver cannot look into every ring; a sender rings after it has published a record. The doorbell says
-//! nothing about what arrived, and a bit may be set with nothing behind it. This file knows no rings and no clock.
+//! The [`Doorbell`] has one bit for each sender and class. With many places a receiver cannot poll every ring, so a
+//! sender rings after it has published a record. A bit says nothing about the records, and may be set although there is
+//! none. This file knows no rings and no clock.
 //!
-//! A giver that is killed between taking the word and the wake would leave the sleeper asleep with a word that says
-//! awake; therefore the death of a place wakes all others without looking at their words ([`wake_parked`]).
+//! A giver that is killed between its exchange and the wake would leave the sleeper asleep with a word that says awake;
+//! therefore the death of a place wakes all others without a check of their words ([`wake_parked`]).
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use crate::{futex, membarrier};
@@ -22,7 +22,7 @@ const AWAKE: u32 = 0;
 /// The word of a place that sleeps or is about to.
 const ASLEEP: u32 = 1;
 
-/// Side that pays for the order of store and load in the parking protocol.
+/// The side that pays for the order of store and load in the parking protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fencing {
     /// Both sides run a full fence; the giver at each message.
@@ -32,7 +32,7 @@ pub(crate) enum Fencing {
     Sleeper,
 }
 
-/// Wakes the place of `word` if it sleeps; what it is woken for was published before this call.
+/// Wakes the place of `word` if it sleeps. The caller has published the work before.
 #[inline]
 pub(crate) fn signal(word: &AtomicU32, fencing: Fencing) {
     match fencing {
@@ -55,26 +55,26 @@ fn wake(word: &AtomicU32) {
     }
 }
 
-/// The first half of a wake: what a waker that is killed in the middle leaves behind.
+/// Does the first half of a wake, as a waker that is killed in the middle.
 #[cfg(all(test, loom))]
 pub(crate) fn take_word(word: &AtomicU32) -> bool {
     word.swap(AWAKE, Ordering::AcqRel) == ASLEEP
 }
 
-/// Wakes the place of `word` whatever the word says.
+/// Wakes the place of `word`, whatever its value.
 ///
-/// The reason was published before this call. A giver may have died between its swap and its wake, so the
-/// sleeper is woken even where the word says awake.
+/// The caller has published the reason before. A giver may have died between its swap and its wake, so the sleeper is
+/// woken even if the word says awake.
 pub(crate) fn wake_parked(word: &AtomicU32) {
     // PAIR parking.word: observe
     fence(Ordering::SeqCst);
-    // Either this swap sees the sleep announced, or the sleeper's look sees the reason.
+    // Either this swap sees the announced sleep, or the sleeper's check sees the reason.
     // PAIR parking.turns: observe
     word.swap(AWAKE, Ordering::AcqRel);
     futex::wake(word);
 }
 
-/// Sleeps until an [`signal`], unless `ready` finds work after the sleep has been announced.
+/// Sleeps until a [`signal`], unless `ready` finds work after the sleep has been announced.
 pub(crate) fn park(
     word: &AtomicU32,
     fencing: Fencing,
@@ -100,7 +100,7 @@ pub(crate) fn park(
 /// Longest sleep if the kernel refused the barrier, so that a lost wake-up costs only this.
 const BLIND: Duration = Duration::from_millis(1);
 
-/// The sleeper's fence; `false` if the kernel refused it.
+/// Runs the sleeper's fence. Returns `false` if the kernel refused it.
 fn fence_all(fencing: Fencing) -> bool {
     fence(Ordering::SeqCst);
     match fencing {
@@ -109,7 +109,7 @@ fn fence_all(fencing: Fencing) -> bool {
     }
 }
 
-/// Number of places a bell can tell apart, and so the most that can share a segment.
+/// Number of places that a bell can distinguish, and thus the maximum that can share a segment.
 pub const PLACES_MAX: u32 = 256;
 
 /// Words of one class.
@@ -135,7 +135,7 @@ pub(crate) fn ring(bell: &Doorbell, class: usize, source: u32) {
     }
 }
 
-/// Takes the bits of one word of `class`; the rings of their places are to be looked into after this call.
+/// Takes the bits of one word of `class`. The caller must poll the rings of their places afterwards.
 #[inline]
 pub(crate) fn take(bell: &Doorbell, class: usize, index: usize) -> u64 {
     let word = &bell.bits[class][index];
@@ -152,6 +152,6 @@ pub(crate) fn take(bell: &Doorbell, class: usize, index: usize) -> u64 {
 /// Returns `true` if any of the first `words` words of `class` has a bit.
 #[inline]
 pub(crate) fn rings(bell: &Doorbell, class: usize, words: usize) -> bool {
-    // Relaxed: ordered by the fence of the parking place.
+    // Relaxed: ordered by the fence of the parking protocol.
     bell.bits[class][..words].iter().any(|word| word.load(Ordering::Relaxed) != 0)
 }

@@ -1,10 +1,10 @@
 //! Assignment of processors to places, and moving a thread to one.
 //!
-//! A place is moved to its processor and stays free to leave it (`docs/decisions/0006-free-places.md`), so a processor
-//! that is kept is a start and a place to return to, not a fence; what the thread starts inherits the processors that
-//! the program was given. That set is taken when the segment is created. Runs of one host keep out of each other's way
-//! by claims: a claim is an abstract socket, which the kernel frees with the process however that ends, and which
-//! places of all users see. It is a hint: where it cannot be made, the run starts all the same.
+//! A place is moved to its processor but stays free to leave it (`docs/decisions/0006-free-places.md`): an assigned
+//! processor is where the place starts and returns to, not a restriction. Threads that the place starts inherit the
+//! processors that the program was given. That set is read when the segment is created. Runs of one host avoid each
+//! other's processors by claims: a claim is an abstract socket, which the kernel frees with the process however that
+//! ends, and which is visible to all users. It is a hint: a run that cannot make claims starts all the same.
 
 use crate::layout::PROCESSORS_MAX;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -12,14 +12,14 @@ use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Processors on which the places of a run stay.
+/// Assignment of processors to the places of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Pinning {
-    /// Each place on one of its own, apart from those of other runs while there are free ones. One place alone stays
-    /// where the system puts it, and so do places that are more than the processors, once they were started evenly.
+    /// Each place on a processor of its own that no other run has claimed, as far as there are free ones. A single
+    /// place stays where the system puts it; so do more places than processors, after an even start.
     #[default]
     Auto,
-    /// Processors that the system chooses.
+    /// The system chooses.
     No,
     /// Place `p` on the `p`-th of these.
     Processors(Vec<usize>),
@@ -28,13 +28,13 @@ pub enum Pinning {
 /// The processors of one run.
 #[derive(Debug, Default)]
 pub(crate) struct CoreAssignment {
-    /// Processors by place; empty if none is kept for any.
+    /// Processors by place; empty if no place has one.
     pub processors: Vec<usize>,
     claims: Vec<UnixDatagram>,
 }
 
 impl CoreAssignment {
-    /// Chooses processors for `places` places among those that are `allowed`.
+    /// Chooses processors for `places` places among `allowed`.
     pub fn choose(pinning: &Pinning, places: usize, allowed: &[usize]) -> CoreAssignment {
         match pinning {
             Pinning::Auto if places < 2 => CoreAssignment::default(),
@@ -50,7 +50,8 @@ impl CoreAssignment {
         }
     }
 
-    /// The first `places` of `allowed` that no other run has claimed; if they are too few, claimed ones, too.
+    /// Claims the first `places` processors of `allowed` that no other run has claimed, and takes claimed ones if those
+    /// are too few.
     fn claim(places: usize, allowed: &[usize], prefix: &str) -> CoreAssignment {
         let mut homes = CoreAssignment::default();
         let mut taken = Vec::new();
@@ -65,7 +66,7 @@ impl CoreAssignment {
                     taken.push(processor);
                     continue;
                 }
-                // No sockets, or no descriptors: nobody is told.
+                // No sockets, or no descriptors: the processor is used without a claim.
                 Err(_) => {}
             }
             homes.processors.push(processor);
@@ -77,14 +78,14 @@ impl CoreAssignment {
     }
 }
 
-/// The processors that the calling thread may use, in order; never empty.
+/// Returns the processors that the calling thread may use, in order; never empty.
 pub fn allowed() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return vec![0] };
     let limit = PROCESSORS_MAX.min(CpuSet::MAX_CPU);
     (0..limit).filter(|processor| set.is_set(*processor)).collect()
 }
 
-/// Binds the calling thread to one processor; `false` if the system refused.
+/// Binds the calling thread to one processor. Returns `false` if the system refused.
 fn bind(processor: usize) -> bool {
     let mut set = CpuSet::new();
     set.set(processor);
@@ -93,7 +94,7 @@ fn bind(processor: usize) -> bool {
 
 /// Moves the calling thread to one processor and leaves it free to go elsewhere.
 pub(crate) fn start_on(processor: usize) {
-    // Refused, or bound and never freed: it runs in either case.
+    // If a call is refused, the thread is not moved, or stays bound; it runs in either case.
     if let Ok(free) = sched_getaffinity(None)
         && bind(processor)
     {
@@ -101,7 +102,7 @@ pub(crate) fn start_on(processor: usize) {
     }
 }
 
-/// The set as bits, for the header of a segment.
+/// Encodes the set as bits, for the header of a segment.
 pub(crate) fn encode(processors: &[usize]) -> [u8; PROCESSORS_MAX / 8] {
     let mut bits = [0; PROCESSORS_MAX / 8];
     for processor in processors {
@@ -110,7 +111,7 @@ pub(crate) fn encode(processors: &[usize]) -> [u8; PROCESSORS_MAX / 8] {
     bits
 }
 
-/// The processors behind the bits.
+/// Returns the processors of the set bits.
 pub(crate) fn decode(bits: &[u8; PROCESSORS_MAX / 8]) -> Vec<usize> {
     (0..PROCESSORS_MAX).filter(|processor| bits[processor / 8] >> (processor % 8) & 1 == 1).collect()
 }

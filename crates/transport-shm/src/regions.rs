@@ -1,7 +1,7 @@
 //! Regions: memory of a place that others map, beside the arena.
 //!
-//! They are no part of the arena, because a block is read and written as plain bytes, and anybody may view any word
-//! here at any time. What a region took goes back to the system when it is given back, so that the next one is zero.
+//! They are not part of the arena, because a block is read and written as plain bytes, and any place may view any word
+//! of a region at any time. The memory of a freed region goes back to the system, so that the next one is zero.
 //! Invariant: this part of the segment is viewed as atomic words only.
 
 use crate::layout::PAGE_BYTES;
@@ -13,14 +13,14 @@ use std::sync::atomic::AtomicU64;
 /// Bytes of a word.
 const WORD_BYTES: u64 = size_of::<AtomicU64>() as u64;
 
-/// The regions that a place has given out.
+/// The regions that a place has allocated.
 pub(crate) struct Regions {
     here: PlaceId,
     table: RefCell<RegionTable>,
 }
 
 impl Regions {
-    /// Returns the regions of `here`: none.
+    /// Creates the table of `here`, without regions.
     pub fn new(segment: &Segment, here: PlaceId) -> Regions {
         let words = segment.geometry().arena_bytes / WORD_BYTES;
         Regions { here, table: RefCell::new(RegionTable::new(words, PAGE_BYTES / WORD_BYTES)) }

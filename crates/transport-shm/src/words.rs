@@ -1,8 +1,8 @@
-//! Words of shared memory apart from the segment: where places count for who observes their run.
+//! Words of shared memory apart from the segment, for counters that observers read.
 //!
-//! A second file without a name, so that an observer never sees messages. It is sealed against a change of its size. It
-//! knows nothing of what the words mean. Invariant: an observer gets [`SharedWords::for_reading`], which cannot be
-//! mapped or opened for writing again.
+//! They are a second anonymous file, so that an observer never sees messages. It is sealed against a change of its
+//! size. This module does not know the meaning of the words. Invariant: an observer gets [`SharedWords::for_reading`],
+//! which cannot be mapped or opened for writing again.
 
 use crate::layout::PAGE_BYTES;
 use crate::segment::{Mapping, MemoryError, SegmentError};
@@ -16,12 +16,12 @@ use std::sync::atomic::AtomicU64;
 /// Bytes of a word.
 const WORD_BYTES: u64 = size_of::<AtomicU64>() as u64;
 
-/// Words of 64 bits that places share with each other, and show to observers; clones are the same memory.
+/// Words of 64 bits that places share, and that observers can read; clones are the same memory.
 #[derive(Clone, Debug)]
 pub struct SharedWords(Arc<Mapping>);
 
 impl SharedWords {
-    /// New words, all zero. Pages come as they are touched.
+    /// Creates words, all zero. Pages are allocated when they are first touched.
     ///
     /// # Errors
     /// The error of the system.
@@ -30,10 +30,10 @@ impl SharedWords {
         Ok(SharedWords(Arc::new(Mapping::create(bytes, bytes.min(PAGE_BYTES))?)))
     }
 
-    /// The words behind a descriptor that was inherited.
+    /// Maps the words behind an inherited descriptor.
     ///
     /// # Errors
-    /// It is no sealed memory file, or cannot be mapped.
+    /// `file` is no sealed memory file, or cannot be mapped.
     pub(crate) fn attach(file: OwnedFd) -> Result<SharedWords, SegmentError> {
         let bad = SegmentError::NotASegment;
         let seals =
@@ -45,12 +45,12 @@ impl SharedWords {
         Ok(SharedWords(Arc::new(Mapping::map(file, size)?)))
     }
 
-    /// All words.
+    /// Returns all words.
     pub fn words(&self) -> &[AtomicU64] {
         self.0.words()
     }
 
-    /// The file, for reading only, as an observer gets it.
+    /// Opens the file for reading only, as an observer gets it.
     ///
     /// # Errors
     /// The error of the system, for example if `/proc` is not mounted.

@@ -1,4 +1,4 @@
-//! Accepting connections, with a limit on how many are open and on how long each may take.
+//! Accepting connections, with limits on their number and on the time each may take.
 //!
 //! An incomplete request, a stalled reader, or a thousand connections must neither fill memory nor lock others out for
 //! long; `slots` decides which may be open. Invariants: headers arrive within [`HEADER_LIMIT`] or the connection is
@@ -27,7 +27,7 @@ use tokio::task::AbortHandle;
 /// Time limit for the headers of a request.
 const HEADER_LIMIT: Duration = Duration::from_secs(5);
 
-/// Most bytes of a request line with its headers, and most headers.
+/// Maximum bytes of a request line with its headers, and maximum number of headers.
 const HEADERS_BYTES_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 64;
 
@@ -40,7 +40,7 @@ const STALL_MS: u32 = 5_000;
 /// Pause when the system is out of descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
-/// A server of the requests of connections.
+/// A service that answers the requests of connections.
 pub(crate) trait RequestService: Send + Sync + 'static {
     /// Returns the guard, which authorises requests.
     fn guard(&self) -> &Guard;
@@ -79,7 +79,7 @@ impl OpenConnection {
         OpenConnection { number, connections: Arc::clone(connections) }
     }
 
-    /// Records that it has shown the token of `role`; returns `true` if that role has a free slot.
+    /// Records that the connection has shown the token of `role`. Returns `true` if that role has a free slot.
     fn show(&self, role: Role) -> bool {
         let mut all = lock(&self.connections);
         let stays = all.slots.show(self.number, role);
@@ -105,7 +105,8 @@ pub(crate) async fn accept(listener: TcpListener, server: Arc<impl RequestServic
                 let connection = OpenConnection::admit(&connections);
                 let number = connection.number;
                 let task = tokio::spawn(answer(stream, Arc::clone(&server), connection));
-                // There is one thread, and the task has not run yet; it reads before the next one is accepted.
+                // There is one thread, and the task has not run yet; the yield lets it read before the next connection
+                // is accepted.
                 lock(&connections).newcomers.insert(number, task.abort_handle());
                 tokio::task::yield_now().await;
             }
@@ -115,7 +116,7 @@ pub(crate) async fn accept(listener: TcpListener, server: Arc<impl RequestServic
     }
 }
 
-/// The answer to a connection without a free slot, which is then closed.
+/// Returns the answer to a connection without a free slot, which is then closed.
 fn too_many() -> Answer {
     let detail = "close other pages of this server, or try again later";
     let mut answer = problem(StatusCode::SERVICE_UNAVAILABLE, "too many connections", detail);
@@ -125,7 +126,7 @@ fn too_many() -> Answer {
 
 /// Answers the requests of one connection.
 async fn answer(stream: TcpStream, server: Arc<impl RequestService>, connection: OpenConnection) {
-    // If the system does not take an option, the connection works as well, with other bounds.
+    // If the system refuses an option, the connection still works, with other bounds.
     let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES);
     let _ = set_tcp_user_timeout(&stream, STALL_MS);
     let _ = set_tcp_nodelay(&stream, true);

@@ -2,22 +2,22 @@
 //!
 //! A pure decision, independent of sockets, so that any order of events can be tested. A connection begins as a
 //! newcomer and moves to the slots of the role whose token it shows. Invariants: no kind exceeds its limit; a newcomer
-//! gives way only to a newer one, and a connection with a role to none; so neither clients without a token nor
+//! is evicted only for a newer one, and a connection with a role never; so neither clients without a token nor
 //! read-only ones can lock out a manager.
 
 use crate::guard::Role;
 use std::collections::BTreeMap;
 
-/// Most connections that have shown no token; for the next, the oldest is closed.
+/// Maximum number of connections that have shown no token; for the next, the oldest is closed.
 const NEWCOMERS_MAX: usize = 256;
 
-/// Most read-only connections, or of all connections if there is no manager role.
+/// Maximum number of read-only connections; of all connections with a token if there is no manager role.
 const VIEWERS_MAX: usize = 256;
 
-/// Most connections of managers: a browser opens six for a page.
+/// Maximum number of connections of managers: a browser opens six for a page.
 const MANAGERS_MAX: usize = 64;
 
-/// Most connections with the token of this role.
+/// Returns the maximum number of connections with the token of this role.
 const fn limit(role: Role) -> usize {
     match role {
         Role::View => VIEWERS_MAX,
@@ -81,7 +81,7 @@ impl Slots {
 mod tests {
     use super::*;
 
-    /// Lets connections in that show the token of `role` at once; returns the numbers of those that may stay.
+    /// Admits connections that show the token of `role` at once. Returns the numbers of those that may stay.
     fn fill(slots: &mut Slots, role: Role, count: usize) -> Vec<u64> {
         let admit = |_| {
             let number = slots.admit().number;

@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 /// Path of the endpoint for queries.
 const ENDPOINT: &str = "/sparql";
 
-/// Longest body of a request: a long query.
+/// Maximum bytes of the body of a request: a long query.
 const BODY_BYTES_MAX: u64 = 1 << 20;
 
 /// Options of a SPARQL server: the program, its arguments, and the port.
@@ -36,7 +36,7 @@ pub struct SparqlOptions {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// The port; 0 is any that is free.
+    /// The port; 0 for any free port.
     pub port: u16,
 }
 
@@ -120,11 +120,11 @@ fn of_media(media: &str, bytes: Vec<u8>) -> Answer {
     }
 }
 
-/// Starts the program and serves queries until it ends; returns how it has ended. Once it has its data and can be
-/// asked, `on_ready` gets the address and the token.
+/// Starts the program and serves queries until it ends. Returns its exit status. Once it has its data and can answer,
+/// `on_ready` gets the address and the token.
 ///
 /// # Errors
-/// Nothing is served; see [`ServeError`].
+/// See [`ServeError`]; nothing is served.
 pub fn serve_sparql(
     options: &SparqlOptions,
     on_ready: impl FnOnce(&str, &str),
@@ -139,7 +139,7 @@ pub fn serve_sparql(
         let started = QueryProcess::start(&options.program, &options.arguments);
         let (query_process, child) =
             started.map_err(|cause| ServeError::System(unstarted(&options.program, &cause)))?;
-        // Answered once the data is there; or not, and then the program has said why.
+        // Answered once the data is loaded; if it fails, the program has printed the reason.
         let first = SparqlRequest { query: "ASK {}".to_owned(), ..SparqlRequest::default() };
         if query_process.ask(&first).await.is_ok() {
             let (address, token) = guard.endpoint();

@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::Mutex;
 
-/// Most bytes of an answer.
+/// Maximum bytes of an answer.
 const ANSWER_BYTES_MAX: u64 = 4 << 30;
 
 /// The first line of a reply.
@@ -27,7 +27,7 @@ struct ReplyHeader {
     bytes: u64,
 }
 
-/// Reason why there is no answer.
+/// Class of an error reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReplyFault {
@@ -37,7 +37,7 @@ pub(crate) enum ReplyFault {
     Form,
 }
 
-/// An answer with its media type, or what is wrong.
+/// An answer with its media type, or a fault.
 #[derive(Debug)]
 pub(crate) enum Reply {
     Answer(String, Vec<u8>),

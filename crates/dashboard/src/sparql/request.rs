@@ -1,6 +1,6 @@
 //! Requests of the SPARQL 1.1 Protocol, section 2.1: the query, its dataset, and the media types that are accepted.
 //!
-//! It reads what has come and asks nobody. Invariant: what is refused is said with what is allowed.
+//! Pure: it only parses. Invariant: a refusal names the allowed values.
 
 use hyper::header::{self, HeaderMap};
 use hyper::{Method, StatusCode};
@@ -30,7 +30,7 @@ impl SparqlRequest {
     /// Reads a request: by GET, by POST of a form, or by POST of a query.
     ///
     /// # Errors
-    /// It is none of these.
+    /// The request is none of these.
     pub(crate) fn read(
         method: &Method,
         address_query: &str,
@@ -70,7 +70,7 @@ impl SparqlRequest {
     }
 }
 
-/// The media types that a client accepts, the best first; none if it accepts all (RFC 9110, section 12.5.1).
+/// Returns the media types that a client accepts, the best first; empty if it accepts all (RFC 9110, section 12.5.1).
 fn accepted(headers: &HeaderMap) -> Vec<String> {
     let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut all: Vec<(f32, String)> = Vec::new();

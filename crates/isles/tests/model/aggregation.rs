@@ -3,10 +3,10 @@
 use isles::prelude::*;
 use isles::{AggregatorOptions, ErrorKind, ItemRoute, Result, Torus};
 
-/// Instance of a place: the number of times that each number was applied there.
+/// The instance at a place: how often each number was applied there.
 type Counts = Vec<u64>;
 
-/// Pushes `each` items from each place in `from` to each in `to`; returns what each place has applied.
+/// Pushes `each` items from each place in `from` to each in `to`. Returns the counts of each place.
 async fn push_all(
     options: AggregatorOptions,
     each: u64,
@@ -30,7 +30,7 @@ async fn push_all(
         }
     })
     .await?;
-    // Everything the finish waited for has been applied, without further messages.
+    // All items that the finish waited for have been applied, without further messages.
     everywhere!(counts.lock().clone()).await
 }
 

@@ -25,7 +25,7 @@ async fn a_loop_deals_its_tasks_out_to_all_places() -> Result<()> {
     let (whither, mut numbers): (Vec<_>, Vec<_>) = all.into_iter().unzip();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..40).collect::<Vec<_>>(), "each ran once");
-    // The first of all four came before anything ended; which place is least busy later depends on who was faster.
+    // The first four tasks were placed before any ended; later the least busy place depends on timing.
     assert!(by_place(&whither).iter().all(|visits| *visits > 0), "{:?}", by_place(&whither));
     Ok(())
 }
@@ -55,7 +55,7 @@ async fn a_place_whose_tasks_do_not_end_gets_no_more_before_the_others_have_as_m
     let (stop, stopped) = channel::<()>(0);
     let (visits, visited) = channel::<Place>(64);
     finish(async {
-        // One of them stays at each place but the last, which is this one.
+        // One task stays at each place but the last, which is this one.
         for _ in 0..2 {
             spawn_anywhere!([stopped = stopped.clone()] {
                 let _ = stopped.recv().await;

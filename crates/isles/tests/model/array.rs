@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 const MACHINES: [Machine; 2] = [Machine::Threads, Machine::Loopback];
 
-/// Runs `main` over each number of places, on each machine.
+/// Runs `main` with each number of places, on each machine.
 fn on_machines<F: Future<Output = Result<()>> + 'static>(places: &[u32], main: fn() -> F) {
     for machine in MACHINES {
         for places in places {
@@ -22,7 +22,7 @@ fn value([first, middle, last]: [usize; 3]) -> f64 {
     (first * 10_000 + middle * 100 + last + 1) as f64
 }
 
-/// The last axes of three.
+/// Pads an index to three axes, of which it is the last ones.
 fn at<const N: usize>(index: [usize; N]) -> [usize; 3] {
     std::array::from_fn(|axis| if axis + N < 3 { 0 } else { index[axis + N - 3] })
 }
@@ -36,7 +36,7 @@ fn any_distribution(random: &mut Random) -> Distribution {
     }
 }
 
-/// Distributions of which one at least is cut.
+/// Returns distributions, at least one of which is cut.
 fn cut<const N: usize>(
     random: &mut Random,
     mut any: impl FnMut(&mut Random) -> Distribution,
@@ -113,7 +113,7 @@ async fn moves(seed: u64) -> Result<()> {
         let distributions = cut(random, any_distribution);
         let team = team.clone();
         async move {
-            // In a window, elements are moved by those who need them.
+            // In a window, the members that need elements fetch them.
             match seed % 3 {
                 0 => DistArray::<f64, 2>::new(&team, extents, distributions).await,
                 _ => DistArray::in_window(&team, extents, distributions, Halo::default()).await,
@@ -259,7 +259,7 @@ impl<const N: usize> OpenModel<N> {
         index.into_iter().zip(self.extents).fold(0, |position, (index, extent)| position * extent + index)
     }
 
-    /// A random place in a line, and how many elements of the line from there on.
+    /// Returns a random index, and a number of elements of the line from there on.
     fn range(&self, random: &mut Random) -> ([usize; N], usize) {
         let index: [usize; N] = self.extents.map(|extent| random.below(extent as u64) as usize);
         let left = self.extents[N - 1] - index[N - 1];
@@ -267,7 +267,7 @@ impl<const N: usize> OpenModel<N> {
     }
 }
 
-/// Opens and closes an array in turns, with puts of one member, then sums of all, then slices; compares it with a
+/// Opens and closes an array in phases, with puts of one member, then sums of all, then slices; compares it with a
 /// sequential model.
 async fn opened<const N: usize>(seed: u64) -> Result<()> {
     let mut random = Random::stream(seed, 10 + N as u64);
@@ -465,7 +465,7 @@ async fn checkpoint(path: PathBuf) -> Result<()> {
     );
     std::fs::remove_file(&path).unwrap();
     assert!(refusal().await?.contains(&format!("{}: No such file", path.display())));
-    // The array is what it was.
+    // The array is unchanged.
     everywhere!(target.lock().for_each(|index, element| assert_eq!(*element, value(at(index))))).await?;
     let nowhere = path.join("below");
     let said = everywhere!(source.save(&nowhere).await.is_err()).await?;
@@ -473,7 +473,7 @@ async fn checkpoint(path: PathBuf) -> Result<()> {
     Ok(())
 }
 
-/// The lines of the guard and of the exchange are the program's own, and nothing is said of what it does not use.
+/// Reports name the program's lines of the guard and of the exchange, and omit unused features.
 #[isles::test(places = 2)]
 async fn a_guard_that_is_held_over_an_exchange_is_named_with_both_lines() -> Result<()> {
     let cut = [Distribution::Block, Distribution::Whole];

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Fault of a bag.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 enum Fault {
-    /// `split` gives bags away that have no tasks.
+    /// `split` returns bags without tasks.
     GivesNothing,
     /// `process` reports more tasks than requested.
     CountsTooMuch,
@@ -18,7 +18,7 @@ enum Fault {
     Ending,
 }
 
-/// Tasks that each make two of the next lower number.
+/// Tasks that each create two with the next lower number.
 #[derive(Debug, Serialize, Deserialize)]
 struct Faulty {
     fault: Fault,
@@ -69,7 +69,7 @@ impl Bag for Faulty {
     }
 }
 
-/// The error of a run, whose line is the one that this one begins.
+/// Returns the error of a run, and the line at which the run begins.
 async fn error_of(fault: Fault, resilient: bool) -> (Error, u32) {
     let parameters = Parameters { batch: Some(4), resilient, ..Parameters::default() };
     let bag = Faulty { fault, open: vec![9] };

@@ -3,7 +3,7 @@
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Result};
 
-/// Cancels the finish of the calling task, and hands on what a call in it then answers.
+/// Cancels the finish of the calling task, and returns the result of a later call in it.
 async fn cancel_and_call() -> Result<()> {
     isles::cancel("enough");
     at!(here().next(), {}).await
@@ -15,7 +15,7 @@ async fn a_finish_whose_tasks_hand_on_that_they_were_cancelled_ends_as_cancelled
         let error = finish(async { spawn_at!(place, cancel_and_call().await) }).await.unwrap_err();
         assert_eq!(*error.kind(), ErrorKind::Cancelled, "{error}");
         assert!(error.to_string().contains("enough"), "{error}");
-        // The same through a finish of their own.
+        // The same through a finish of its own.
         let error = finish(async {
             spawn_at!(place, {
                 isles::cancel("enough of all");

@@ -1,4 +1,4 @@
-//! Bodies in every common form: each gives the same answer here and at another place.
+//! Bodies in every common form: each returns the same value here and at another place.
 //!
 //! The loop over all places runs each body in both ways, directly and from bytes. Programs that must not compile are in
 //! `ui/`.
@@ -29,7 +29,7 @@ fn graph() -> Graph {
     Graph { offsets: vec![0, 3, 5], weights: vec![0.5, 1.5, 2.5], name: "path".to_owned() }
 }
 
-/// Can neither be serialised nor copied: a body that takes it along does not compile.
+/// Can neither be serialised nor copied: a body that captures it does not compile.
 #[derive(Debug)]
 struct Rooted;
 
@@ -77,7 +77,7 @@ impl Search<'_> {
     }
 }
 
-/// Declares a name that it is given.
+/// Declares the given name.
 macro_rules! bind {
     ($name:ident, $value:expr, $body:expr) => {{
         let $name = $value;
@@ -93,7 +93,7 @@ async fn a_list_says_which_names_of_a_macro_of_the_program_are_variables() -> is
     Ok(())
 }
 
-/// Numbers whose type the compiler chooses last are no references.
+/// Numbers whose type the compiler infers last are not taken for references.
 #[isles::test(places = 2)]
 async fn what_holds_numbers_of_no_type_yet_travels() -> isles::Result<()> {
     let (list, pair, nested) = (vec![1, 2], (3, 4), [Some((5, 6.5))]);

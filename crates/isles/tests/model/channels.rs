@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Place `number` of the run, or the last one that there is.
+/// Returns place `number` of the run, or the last one if there are fewer.
 fn place(number: usize) -> Place {
     places().take(number + 1).next_back().expect("there is always the first place")
 }
@@ -58,7 +58,7 @@ fn a_value_goes_to_whom_asked_first_also_while_the_home_computed() {
                 .await?;
                 assert_eq!(value, 1);
             });
-            // The spawn is on its way, so this may be one piece of work.
+            // The spawn is already sent, so this may be one piece of work.
             while !HAS_ASKED.load(Ordering::Acquire) {
                 std::hint::spin_loop();
             }
@@ -131,7 +131,7 @@ async fn a_send_that_nobody_can_receive_has_its_value_back() -> isles::Result<()
     sender.send("kept".to_owned()).await?;
     finish(async {
         spawn_at!(last, {
-            // It waits for room, which never comes.
+            // The send waits for room that never comes.
             let error = sender.send("mine".to_owned()).await.expect_err("nobody receives");
             assert_eq!((error.value.as_str(), error.kind), ("mine", SendErrorKind::Closed));
             let error = isles::Error::from(sender.send(String::new()).await.expect_err("it is closed"));
@@ -174,7 +174,7 @@ async fn receives_that_are_given_up_do_not_turn_the_order_round() -> isles::Resu
             at!(there, [home, receiver] {
                 let mut got = Vec::new();
                 for turn in 0..6 {
-                    // A branch that loses, a time-out, and a future that is dropped after one poll.
+                    // A branch that is not chosen, a time-out, and a future that is dropped after one poll.
                     match turn % 3 {
                         0 => select! {
                             value = receiver.recv() => got.push(value?),
@@ -382,7 +382,7 @@ async fn what_is_not_allowed_is_said() -> isles::Result<()> {
     Ok(())
 }
 
-/// Ends the process of this place, as a fault would.
+/// Kills the process of this place, as a fault would.
 fn die() {
     std::process::exit(9);
 }
@@ -394,7 +394,7 @@ async fn a_death_ends_each_wait_and_a_sender_has_its_value_back() -> isles::Resu
     let (kept, left) = channel::<u64>(4);
     let (forgotten, mine) = channel::<u64>(4);
     let ended = finish(async {
-        // The last sender of one channel, and the last receiver of another, are there.
+        // The victim has the last sender of one channel and the last receiver of another.
         spawn_at!(victim, {
             kept.send(7).await?;
             std::future::pending::<()>().await;
@@ -407,7 +407,7 @@ async fn a_death_ends_each_wait_and_a_sender_has_its_value_back() -> isles::Resu
         });
         assert_eq!(left.recv().await?, 7);
         spawn_at!(victim, die());
-        // Noticed by the count of handles, once all have settled what the dead place had.
+        // Noticed by the count of handles, once the handles of the dead place are settled.
         assert_eq!(left.recv().await, Err(RecvError::Closed));
         let refused = loop {
             match forgotten.send(2).await {

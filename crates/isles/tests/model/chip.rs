@@ -36,7 +36,7 @@ where
     (result.map(|()| found.take().unwrap()), report)
 }
 
-/// Uses tasks, calls, long captures and answers, handles and collectives; returns one number.
+/// Uses tasks, calls, long captures and results, handles and collectives. Returns one number.
 async fn medley() -> Result<u64> {
     let table: Vec<u64> = (0..40_000).map(|number| number * number).collect();
     let table = Replicated::new(table).await?;
@@ -197,7 +197,7 @@ fn a_place_that_gives_way_answers_others_between_its_steps() {
         Ok(now())
     };
     let (time, _) = on_chip(&launch(2), program);
-    // 100 steps of 1.875 ms; ten answers, none of them later than one step.
+    // 100 steps of 1.875 ms, and ten answers, each after at most one step.
     assert!(time.unwrap() < Duration::from_millis(190), "each answer waited for a batch of steps");
 }
 
@@ -255,7 +255,7 @@ fn a_program_runs_on_a_torus_that_carries_packets_and_not_with_a_protocol_of_buf
     assert_eq!(text, format!("machine chip:bluegene-p {expected}"));
 }
 
-/// Messages of many lengths to all places and back, and tasks.
+/// Sends messages of many lengths to all places and back, and tasks.
 async fn letters() -> Result<()> {
     for place in places() {
         for length in [0, 30, 100, 200, 300, 2_000] {
@@ -381,7 +381,7 @@ fn collectives_of_teams_have_the_same_results_however_they_go_and_other_times() 
             times.push(time);
         }
     }
-    // Each collective was chosen by itself; in the program they overlap, and another one may be ahead by a little.
+    // Each collective was chosen in isolation; in the program they overlap, and another choice may be slightly faster.
     assert!(times.iter().all(|time| best.0 <= time.0 + time.0 / 100), "chosen {best}: {times:?}");
     times.sort_unstable();
     times.dedup();
@@ -428,7 +428,7 @@ fn a_halted_core_sleeps_and_finds_a_message_afterwards() {
     assert!(short.unwrap() && long.unwrap());
     let sleeping = |report: &ChipReport| report.ledgers[1].time(isles::TimeCategory::Sleeping).0;
     assert_eq!((sleeping(&at_once), sleeping(&late)), (0, 3_000_000_000));
-    // But for what else that place would have done meanwhile.
+    // Except for the other work that the place would have done meanwhile.
     let later = late.time.0 - at_once.time.0;
     assert!(later.abs_diff(3_000_000_000) < 30_000_000, "the answer comes after the halt: {later} ps");
 }
@@ -495,12 +495,12 @@ fn what_a_run_on_a_chip_drops_when_it_has_ended_asks_nothing_of_the_chip() {
     let output = command.env("ISLES_MACHINE", "chip:scc").env("ISLES_PLACES", "4").output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("place 0: the finish at"), "{text}");
-    // The finish that is given up tells its task so, from a place whose clock is behind that of the other.
+    // The abandoned finish notifies its task, from a place whose clock is behind that of the other.
     assert!(!text.contains("panicked at"), "{text}");
 }
 
-/// Returns the seconds that a core needs for a value through a channel of its own place, of `capacity` values and
-/// filled to it.
+/// Returns the seconds that a core needs to pass a value through a channel of its own place, which has `capacity`
+/// values and is filled.
 async fn seconds_of_a_value(capacity: usize) -> Result<f64> {
     const VALUES: usize = 1 << 16;
     let (sender, receiver) = channel::<[u64; 8]>(capacity);
@@ -520,7 +520,7 @@ async fn seconds_of_a_value(capacity: usize) -> Result<f64> {
 fn a_channel_costs_its_core_what_it_touches_of_the_buffer() {
     let main = || async { Ok((seconds_of_a_value(4).await?, seconds_of_a_value(1 << 14).await?)) };
     let (small, large) = on_chip(&launch(1), main).0.unwrap();
-    // A send and a receive touch 4 lines and a value of 2 lines each, at 533 MHz; 1 MiB lies in no cache of the SCC.
+    // A send and a receive touch 4 lines and a value of 2 lines each, at 533 MHz; 1 MiB fits no cache of the SCC.
     assert!((20e-9..2e-6).contains(&small), "{small}");
     assert!(large > 1.3 * small, "{small} {large}");
 }

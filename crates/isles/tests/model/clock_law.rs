@@ -1,8 +1,8 @@
 //! The product of time and clock rate stays the same for programs that exchange and compute in steps.
 //!
-//! A step computes far longer than its messages take, of which only a small part has another clock: the mesh and the
-//! memory. If what is sent before the work of a step leaves only after it, places wait for each other for whole steps,
-//! at some clocks and not at others, and the law breaks by up to a factor of two.
+//! A step computes far longer than its messages take, and only a small part of these has another clock: the mesh and
+//! the memory. If messages sent before the work of a step leave only after it, places wait for each other for whole
+//! steps, at some clocks and not at others, and the law is violated by up to a factor of two.
 
 use isles::array::{DistArray, Distribution, Halo};
 use isles::prelude::*;
@@ -21,7 +21,7 @@ const SIZES: [usize; 10] = [128, 150, 160, 176, 180, 191, 192, 193, 200, 256];
 
 const PLACES: [u32; 5] = [1, 2, 4, 8, 16];
 
-/// Largest relative difference of time times clock between the dividers of one program.
+/// Maximum relative difference of time times clock between the dividers of one program.
 const TOLERANCE: f64 = 0.03;
 
 /// Returns the cycles that a member computes in a step: twenty times the time of its messages, or more.
@@ -39,7 +39,7 @@ async fn halos(plate: &DistArray<f64, 2>) -> Result<()> {
     Ok(())
 }
 
-/// The members as a ring, and what each has: strips of the square.
+/// The members as a ring, each with a strip of the square.
 struct Ring {
     team: Team,
     before: usize,
@@ -144,7 +144,7 @@ fn time(way: usize, size: usize, places: u32, divider: u32) -> Duration {
     taken.get()
 }
 
-/// Checks the law for a program at these dividers, which rise.
+/// Checks the law for a program at these dividers, in ascending order.
 fn check(way: usize, size: usize, places: u32, dividers: &[u32]) {
     let times: Vec<f64> =
         dividers.iter().map(|divider| time(way, size, places, *divider).as_secs_f64()).collect();

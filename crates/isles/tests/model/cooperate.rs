@@ -1,4 +1,4 @@
-//! Loops of operations that never wait: other tasks still get turns, and the end of the program ends the loops.
+//! Loops of operations that never wait: other tasks still get turns, and the loops end with the program.
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Plan, PlannedDeath, Result, simulate};
@@ -11,11 +11,12 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Operations on a handle, and calls that fail, in a millisecond of a chip; they were up to 64 times as many.
+/// Maximum number of operations on a handle, and of failing calls, in a millisecond of a chip; it was once 64 times
+/// higher.
 #[cfg(feature = "chip")]
 const OPERATIONS_MAX: u32 = 10_000;
 
-/// Calls of the own place in a millisecond of a chip; they were 4 times as many.
+/// Maximum number of calls of the own place in a millisecond of a chip; it was once 4 times higher.
 #[cfg(feature = "chip")]
 const CALLS_MAX: u32 = 80_000;
 
@@ -29,7 +30,7 @@ impl Serialize for Unwritable {
     }
 }
 
-/// Checks that a loop of `operation`, which always ends at once, lets a deadline pass.
+/// Checks that a deadline expires beside a loop of `operation`, which always completes at once.
 async fn assert_gives_way<F: Future<Output = ()> + 'static>(name: &str, operation: impl Fn() -> F + 'static) {
     let result = finish(async move {
         spawn(async move {
@@ -42,7 +43,7 @@ async fn assert_gives_way<F: Future<Output = ()> + 'static>(name: &str, operatio
     assert_eq!(*error.kind(), ErrorKind::DeadlinePassed, "{name}: {error}");
 }
 
-/// Runs `main` at the first of two invented places, of which the other dies at once.
+/// Runs `main` at the first of two simulated places; the other dies at once.
 fn beside_a_death<F: Future<Output = Result<()>> + 'static>(main: impl FnOnce(Place) -> F + 'static) {
     let mut plan = Plan::calm(1);
     plan.losses = vec![PlannedDeath { place: isles_transport::PlaceId(1), step: 200 }];
@@ -117,8 +118,8 @@ fn a_loop_of_operations_that_are_over_at_once_lets_the_others_have_their_turn() 
     simulate(2, Plan::calm(1), main).0.unwrap();
 }
 
-/// Checks that a deadline of a chip passes beside a loop of `operation`, and that at most `most` of them are over in a
-/// millisecond of the chip.
+/// Checks that a deadline of a chip expires beside a loop of `operation`, and that at most `most` operations complete
+/// in a millisecond of the chip.
 #[cfg(feature = "chip")]
 async fn assert_moves_the_clock<F>(name: &str, most: u32, operation: impl Fn() -> F + 'static)
 where
@@ -137,7 +138,7 @@ where
     assert!((100..=most).contains(&count.get()), "{name}: {} in a millisecond", count.get());
 }
 
-/// A deadline of a chip passes beside operations that are over at once after thousands of them, not millions.
+/// A deadline of a chip expires after thousands, not millions, of operations that complete at once.
 #[cfg(feature = "chip")]
 #[test]
 fn operations_that_are_over_at_once_move_the_clock_of_a_chip() {
@@ -228,7 +229,7 @@ async fn a_place_that_computes_between_operations_serves_others_as_often_as_itse
             }
             Ok::<_, Error>(())
         });
-        // A job here takes until the other place has asked for its next one, and longer than a turn.
+        // A job here lasts until the other place has asked for its next one, and longer than a turn.
         while let Ok(job) = queue.recv().await {
             let start = Instant::now();
             let taken_there = job - taken_here;
@@ -241,8 +242,8 @@ async fn a_place_that_computes_between_operations_serves_others_as_often_as_itse
         Ok::<_, Error>(())
     })
     .await?;
-    // Fewer than half stay where other programs take the processor from this place in the middle of a job: it then
-    // serves the other one for as long. All but one stayed here before a place looked at messages by its own time.
+    // Fewer than half stay here if other programs preempt this place in the middle of a job: it then serves the other
+    // one for that long. All but one stayed here before a place polled messages by its own time.
     assert!((1..=36).contains(&taken_here), "{taken_here} of 60 jobs stayed here");
     Ok(())
 }

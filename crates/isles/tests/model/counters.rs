@@ -8,7 +8,7 @@ use isles::{Combine, Launch, Machine, Result, RunReport};
 /// Bytes of a slice that is lent, not copied into a message.
 const LONG: usize = 5_000;
 
-/// A program of two places that makes some use of each service.
+/// Runs a program of two places that uses each service.
 async fn program() -> Result<()> {
     let other = Place::new(1).expect("there are two");
     let (sender, receiver) = isles::channel::<u8>(1);

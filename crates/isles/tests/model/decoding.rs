@@ -14,7 +14,7 @@ async fn a_slice_is_copied_once_into_the_buffer_of_its_receiver() -> Result<()> 
     for half in all.chunks_exact(WORDS) {
         let (address, same) = at!(there, {
             let mut buffer = buffer.lock();
-            // The decoded bytes are a slice already: of the block that the sender wrote, not of the heap.
+            // The decoded bytes are a slice of the block that the sender wrote, not of the heap.
             buffer.copy_from_slice(half);
             (buffer.as_ptr() as usize, buffer[..] == *half)
         })

@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// Cost of a unit of work on a modelled core: 94 µs of the SCC.
 const UNIT: Cycles = Cycles(50_000);
 
-/// Deals out `units` of work by a counter at the first place; returns how many each place has taken.
+/// Distributes `units` of work by a counter at the first place. Returns the number that each place has taken.
 async fn deal(units: u64, cost: Cycles, gives_way: bool) -> Result<Vec<u64>> {
     let taken = PlaceLocal::new(|| 0_u64).await?;
     let next = Counter::new();
@@ -30,8 +30,7 @@ async fn deal(units: u64, cost: Cycles, gives_way: bool) -> Result<Vec<u64>> {
     everywhere!(*taken.lock()).await
 }
 
-/// Deals them out by a channel without a buffer, of the first place; if it `selects`, one task sends and counts
-/// results.
+/// Distributes them by a channel without a buffer at the first place; if `selects`, one task sends and counts results.
 async fn deal_by_channel(units: u64, cost: Cycles, selects: bool) -> Result<Vec<u64>> {
     let (jobs, queue) = channel::<u64>(0);
     let (results, answers) = channel::<Place>(16);
@@ -82,7 +81,7 @@ fn on_chip(places: u32, units: u64, cost: Cycles, gives_way: bool) -> (Vec<u64>,
     dealt_on_chip(places, move || deal(units, cost, gives_way))
 }
 
-/// Runs a way to deal on `places` cores of the SCC; returns its result and the report.
+/// Runs a distribution on `places` cores of the SCC. Returns its result and the report.
 fn dealt_on_chip<F>(places: u32, deal: impl FnOnce() -> F + 'static) -> (Vec<u64>, ChipReport)
 where
     F: Future<Output = Result<Vec<u64>>> + 'static,
@@ -157,7 +156,7 @@ fn operations_proceed_where_the_code_before_them_takes_longer_than_a_turn() {
     let counted = Rc::clone(&polls);
     let main = move || async move {
         let counter = Counter::new();
-        // Each poll of the operation costs what a hundred turns may take, as measured code may.
+        // Each poll of the operation costs as much as a hundred turns may take, as with measured code.
         let mut take = std::pin::pin!(counter.take_below(3_u64));
         let taken = std::future::poll_fn(|context| {
             work(Cycles(1_000_000));
@@ -175,7 +174,7 @@ fn operations_proceed_where_the_code_before_them_takes_longer_than_a_turn() {
 
 #[test]
 fn each_place_of_the_loopback_takes_a_share_in_whatever_order() {
-    // An adversarial plan keeps a message back for up to 200 turns.
+    // An adversarial plan delays a message for up to 200 turns.
     let plans = (0..20).flat_map(|seed| [(Plan::calm(seed), 101), (Plan::adversarial(seed), 4_000)]);
     for (plan, units) in plans {
         let taken = Rc::new(RefCell::new(Vec::new()));
@@ -205,7 +204,7 @@ fn numbers_asked_for_several_at_a_time_are_each_given_once() {
                     spawn_at!(place, {
                         let most = here().index() as u32 + 1;
                         loop {
-                            // Two questions are under way, as of a place that asks ahead.
+                            // Two requests are in flight, as for a place that asks ahead.
                             let (first, second) = (next.ask_below(100_u32, most), next.ask_below(100_u32, 3));
                             let (first, second) = (first.await?, second.await?);
                             assert!(first.len() <= most as usize && second.len() <= 3);

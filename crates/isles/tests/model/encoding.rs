@@ -1,6 +1,6 @@
 //! Values whose encoding has side effects: it starts tasks, drops handles, cancels.
 //!
-//! A value is written directly into the memory that its receiver reads, so messages sent meanwhile must not go there.
+//! A value is written directly to the memory that its receiver reads, so messages sent meanwhile must not go there.
 //! Each test runs on threads, processes and the seeded loopback.
 
 use isles::prelude::*;
@@ -16,11 +16,11 @@ thread_local! {
     static RUN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A pattern whose encoding starts a task at every place, this one among them.
+/// A pattern whose encoding starts a task at every place, including this one.
 #[derive(Clone, Debug, PartialEq)]
 struct Starter(Vec<u32>);
 
-/// Lengths in elements: in a message of any ring, in one that is tried twice, in a block.
+/// Lengths in elements: of a message that fits any ring, of one that is tried twice, of a block.
 const LENGTHS: [u32; 3] = [1, 500, 100_000];
 
 impl Starter {
@@ -60,7 +60,7 @@ async fn count() -> Result<(u64, u64)> {
     Ok((started, run))
 }
 
-/// Panics unless every task has run, and some have if something went to `place`.
+/// Panics unless every task has run, and at least one if a value went to `place`.
 async fn check_all_have_run(place: Place) -> Result<()> {
     let (started, run) = count().await?;
     assert_eq!(started, run, "tasks started, and run");
@@ -94,7 +94,7 @@ async fn an_answer_may_start_tasks_while_it_is_written() -> Result<()> {
         for place in places() {
             let answer = finish(async { at!(place, Starter::new(length)).await }).await?;
             assert_eq!(answer, Starter::new(length));
-            // The body is over by then, so no finish waits for what its answer starts.
+            // The body has ended by then, so no finish waits for tasks that its result starts.
             let (mut started, mut run) = count().await?;
             assert!(started > 0 || place == here(), "nothing was written for {place}");
             for _ in 0..10_000 {
@@ -110,7 +110,7 @@ async fn an_answer_may_start_tasks_while_it_is_written() -> Result<()> {
     Ok(())
 }
 
-/// A handle that is cloned for the sake of its encoding, as with `#[serde(into)]`.
+/// A handle that is cloned for its encoding, as with `#[serde(into)]`.
 struct Cloned(Global<Rc<()>>);
 
 impl Serialize for Cloned {
@@ -138,7 +138,7 @@ async fn a_handle_may_be_cloned_and_dropped_while_it_is_written() -> Result<()> 
         assert!(back.0.open().is_ok());
     }
     drop(handle);
-    // Weight comes home in messages; each question is answered behind those of its place.
+    // Weight returns home in messages; each request is answered after those of its place.
     for _ in 0..10_000 {
         if watch.strong_count() == 0 {
             return Ok(());

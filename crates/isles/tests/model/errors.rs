@@ -141,7 +141,7 @@ async fn a_long_text_is_cut_in_its_middle_alike_at_every_place() -> isles::Resul
     Ok(())
 }
 
-/// Returns the error of a task as seen by a function that knows nothing of Isles' errors.
+/// Returns the error of a task as seen by a function that does not know Isles' errors.
 async fn outside(place: Place) -> Result<u8, Box<dyn Std>> {
     Ok(at!(place, own("x")? + 1).await?)
 }
@@ -156,7 +156,7 @@ async fn errors_come_back_from_a_box_as_they_were() -> Result<(), Box<dyn Std + 
     Ok(())
 }
 
-/// An error that is none of the standard library's kind.
+/// An error that does not implement the trait of the standard library.
 #[derive(Debug)]
 struct Plain;
 
@@ -165,7 +165,7 @@ async fn a_test_may_give_any_error_that_can_be_printed() -> Result<(), Plain> {
     Ok(())
 }
 
-/// With the feature `anyhow`, `?` is enough on the way out.
+/// With the feature `anyhow`, `?` is enough for the conversion to `anyhow`.
 #[cfg(feature = "anyhow")]
 #[isles::test(places = 1)]
 async fn anyhow_takes_errors_of_isles_and_they_are_found_inside() -> anyhow::Result<()> {
@@ -177,7 +177,7 @@ async fn anyhow_takes_errors_of_isles_and_they_are_found_inside() -> anyhow::Res
     Ok(())
 }
 
-/// Each run looks at the panic hook, of which the whole process has one.
+/// Each run checks the panic hook, which is one for the whole process.
 #[test]
 fn the_line_of_a_panic_is_known_while_other_runs_begin_and_end() {
     let is_over = AtomicBool::new(false);

@@ -1,7 +1,7 @@
 //! Faults and their effects: errors, panics, deadlines, cancellation, lost places, full queues.
 //!
-//! Each test runs on threads, processes and the seeded loopback, unless its name gives a reason not to. Live values are
-//! counted per thread, which is per place (on the loopback, for all places).
+//! Each test runs on threads, processes and the seeded loopback, unless its attribute names the machines. Live values
+//! are counted per thread, which is per place (on the loopback, for all places).
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Priority, Result};
@@ -16,7 +16,7 @@ thread_local! {
     static ALIVE: Cell<i64> = const { Cell::new(0) };
 }
 
-/// A value that is counted as long as it lives.
+/// A value that is counted while it lives.
 #[derive(Debug)]
 struct Alive;
 
@@ -37,7 +37,7 @@ fn alive() -> i64 {
     ALIVE.get()
 }
 
-/// Waits until no counted value lives at any place, as long as messages make a difference.
+/// Waits until no counted value lives at any place; messages may still end some.
 async fn until_nothing_lives() -> Result<()> {
     const ROUNDS_MAX: usize = 10_000;
     for _ in 0..ROUNDS_MAX {
@@ -58,7 +58,7 @@ async fn wait_holding() {
     pending::<()>().await
 }
 
-/// Waits until a task of `wait_holding` is at the place.
+/// Waits until a task of `wait_holding` runs at `place`.
 async fn until_it_holds(place: Place) -> Result<()> {
     while at!(place, alive()).await? == 0 {
         isles::yield_now().await;
@@ -66,7 +66,7 @@ async fn until_it_holds(place: Place) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a task of `wait_holding` is at every place.
+/// Waits until a task of `wait_holding` runs at every place.
 async fn until_all_hold() -> Result<()> {
     for place in places() {
         until_it_holds(place).await?;
@@ -78,14 +78,14 @@ fn second() -> Place {
     here().next()
 }
 
-/// Hands itself on, and ends where `left` is 0.
+/// Spawns itself at the next place with `left - 1`; ends if `left` is 0.
 fn hop(left: u32) {
     if left > 0 {
         spawn_at!(here().next(), hop(left - 1));
     }
 }
 
-/// Far more hops than questions that are asked at once: the rest is asked when the home rests, or is busy for long.
+/// Far more hops than requests that are sent at once: the rest are sent when the home is idle, or busy for long.
 #[isles::test(places = 3)]
 async fn a_finish_over_a_task_that_hops_on_for_long_ends() -> Result<()> {
     finish(async {
@@ -134,7 +134,7 @@ async fn the_errors_of_several_tasks_come_out_as_a_list_with_the_place_of_each()
     .await
     .unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::Several);
-    // In the order of the places, whichever came first.
+    // In the order of the places, not of arrival.
     let causes = error.causes();
     assert_eq!(causes.len(), isles::place_count());
     for (place, cause) in places().zip(&causes) {
@@ -400,7 +400,7 @@ async fn a_deadline_ends_calls_that_are_never_answered_with_their_bodies() -> Re
     until_nothing_lives().await
 }
 
-/// Does `other` while `wait` waits, which may have given way at its first poll, before it began.
+/// Runs `other` while `wait` waits; `wait` may have yielded at its first poll, before it began.
 async fn while_waiting<T>(mut wait: Pin<&mut impl Future>, other: impl Future<Output = T>) -> T {
     let mut other = pin!(other);
     poll_fn(|context| {
@@ -730,7 +730,7 @@ async fn rows_of_all_lengths_arrive_whole() -> Result<()> {
     Ok(())
 }
 
-/// Goes to the next place, from there to the next, and so on; the answers come back the same way.
+/// Calls the next place, from there the next, and so on; the results return the same way.
 async fn bounce(depth: u64) -> Result<u64> {
     if depth == 0 {
         return Ok(0);
@@ -792,7 +792,7 @@ async fn urgent_tasks_of_a_place_run_before_the_others() -> Result<()> {
     Ok(())
 }
 
-/// Ends the process of the calling place as a fault would: without a word.
+/// Kills the process of the calling place as a fault would.
 fn die() {
     std::process::exit(9);
 }
@@ -837,7 +837,7 @@ async fn every_wait_on_a_dead_place_is_answered_with_its_name() -> Result<()> {
     Ok(())
 }
 
-/// The error of a finish of which only the body of an `at!` was at `victim`, which dies; the caller takes the error.
+/// Returns the result of a finish whose task at `caller` handles the error of an `at!` at `victim`, which dies.
 async fn handle_a_death(caller: Place, victim: Place) -> Result<()> {
     finish(async {
         spawn_at!(caller, {
@@ -854,7 +854,7 @@ async fn a_call_whose_target_dies_is_an_error_of_its_finish_even_if_the_caller_t
     for (caller, victim) in [(here(), first), (here().prev(), other)] {
         let error = handle_a_death(caller, victim).await.unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::DeadPlace(victim.id()), "{error}");
-        // A place that is known to be dead is not reached, so no finish has lost anything there.
+        // Nothing is sent to a place that is known to be dead, so no finish loses a task there.
         finish(async { assert!(at!(victim, ()).await.is_err()) }).await?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const BYTES: usize = 1 << 20;
 
-/// All places read the same file, one after the other or all at once; then the first one writes another.
+/// Lets all places read the same file, one after the other and all at once; then the first one writes another.
 async fn program(path: String) -> isles::Result<Vec<Duration>> {
     let read = |place: Place, path: String| async move {
         at!(place, {
@@ -69,7 +69,7 @@ fn on(chip: &dyn Fn() -> ModelledChip) -> (Vec<Duration>, ChipReport, String) {
     (times.take(), report, summary)
 }
 
-/// The summary has these lines.
+/// Asserts that the summary has these lines.
 #[track_caller]
 fn says<const LINES: usize>(summary: &str, lines: [&str; LINES]) {
     for line in lines {
@@ -77,7 +77,7 @@ fn says<const LINES: usize>(summary: &str, lines: [&str; LINES]) {
     }
 }
 
-/// But for what a place owes others before it waits: a credit.
+/// Asserts that a time is as expected, except for the credit that a place may return before it waits.
 #[track_caller]
 fn assert_near(times: &[Duration], expected: [Duration; 4]) {
     let near = |(time, expected): (&Duration, Duration)| time.abs_diff(expected) < Duration::from_micros(1);
@@ -87,7 +87,7 @@ fn assert_near(times: &[Duration], expected: [Duration; 4]) {
 #[test]
 fn a_file_is_cold_once_then_warm_and_a_core_is_slower_than_the_server() {
     let (times, report, summary) = on(&|| ModelledChip::new("scc").unwrap());
-    // 10 ms from the disk, 1 ms out of the server's memory; 298 us for each KiB, of which the server needs less.
+    // 10 ms from the disk, 1 ms from the server's memory; 298 us for each KiB, and the server needs less than that.
     let [cold, warm] = [10_000 + 305_152, 1_000 + 305_152].map(Duration::from_micros);
     assert_near(&times[..4], [cold, warm, warm, warm]);
     // Four at once do not wait for each other.

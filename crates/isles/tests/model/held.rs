@@ -7,7 +7,7 @@ use isles::prelude::*;
 use isles::{Launch, Machine, hold_memory};
 use std::process::Command;
 
-/// Place 1 holds this much and as much again, but not at the same time as half as much.
+/// Place 1 holds twice this much, but not at the same time as a further half.
 const BYTES: u64 = 200 << 20;
 
 async fn program() -> isles::Result<()> {
@@ -52,7 +52,7 @@ fn streams_pieces() {
     launch.run(pieces).unwrap().0.unwrap();
 }
 
-/// The lines on standard error of a run of a test with two places on `chip`.
+/// Returns the lines on standard error of a run of a test with two places on `chip`.
 fn said(test: &str, chip: &str) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--ignored", "--nocapture"])
@@ -68,7 +68,7 @@ fn a_place_that_holds_more_than_a_core_has_is_warned_of() {
     let text = said("held::holds_much", "chip:scc");
     let warning = "warning: place 1 held 400.0 MiB of memory, but a core of chip:scc has only 322 MiB\n";
     assert!(text.contains(warning), "{text}");
-    // Its file does not say what a core has.
+    // Its file does not state the memory of a core.
     let text = said("held::holds_much", "chip:mesh");
     assert!(!text.contains("warning"), "{text}");
 }

@@ -28,7 +28,7 @@ where
 /// Callers of this place, each with the time of its call in nanoseconds.
 type Calls = Rc<Monitor<Vec<(usize, u64)>>>;
 
-/// A handler that notes calls.
+/// Returns a handler that records calls.
 fn noted() -> (InterruptHandler, Calls) {
     let calls = Calls::new(Monitor::new(Vec::new()));
     let notes = Rc::clone(&calls);
@@ -46,8 +46,8 @@ async fn take(busy: u64) -> Result<(usize, u64)> {
     Ok(calls.when(|calls| !calls.is_empty(), |calls| calls.remove(0)).await)
 }
 
-/// Lets all others take an interrupt of place 0 and compute for `busy` cycles when it is raised; with the time of
-/// raising.
+/// Raises an interrupt of place 0 at all others, which compute for `busy` cycles at that time. Returns the time of
+/// raising and the calls.
 async fn one_calls_all(busy: u64) -> Result<(u64, Vec<(usize, u64)>)> {
     let others: Vec<Place> = places().skip(1).collect();
     let (sender, receiver) = channel(64);
@@ -98,7 +98,7 @@ fn interrupts_of_several_are_taken_in_the_order_of_their_arrival_and_none_is_los
         let first = here();
         finish(async {
             for place in places().skip(1) {
-                // The last begins first; each raises twice.
+                // The last place begins first; each raises twice.
                 spawn_at!(place, {
                     work(Cycles(100_000 * (8 - here().index() as u64)));
                     assert!(interrupts::raise(&[first, first]));

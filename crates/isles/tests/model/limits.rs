@@ -5,7 +5,7 @@
 use isles::prelude::*;
 use std::process::{Command, Output};
 
-/// A large message there and back again, at every place.
+/// Sends a large message to every place and back.
 #[isles::test(places = 3)]
 #[ignore = "runs as a started process"]
 async fn a_program() -> isles::Result<()> {

@@ -1,6 +1,6 @@
 //! The guarantees to programs, on every machine: one test program, because each one links the runtime again.
 //!
-//! A test that observes its whole process is a separate program beside this one.
+//! A test that observes its whole process is a separate program.
 
 mod aggregation;
 mod anywhere;

@@ -141,7 +141,7 @@ async fn member() -> Result<()> {
     let (rank, size) = (team.rank(), team.size());
     assert_eq!((rank, size), (here().index(), place_count()));
     assert_eq!(team.rank_of(team.place_of(size - 1)), Some(size - 1));
-    // The last one comes late, and nobody goes on before it has.
+    // The last member arrives late, and no member continues before it has.
     work(Cycles(if rank == size - 1 { 10_000_000 } else { 0 }));
     let late = team.broadcast(size - 1, (rank == size - 1).then(now)).await?;
     team.barrier().await?;
@@ -157,7 +157,7 @@ async fn member() -> Result<()> {
     let mut slice = vec![if rank == root { 7_u64 } else { 0 }; 1_000];
     team.broadcast_slice(root, &mut slice).await?;
     assert!(slice.iter().all(|number| *number == 7));
-    // More collectives without a wait for all than a member may be ahead.
+    // More collectives without a barrier than a member may be ahead.
     for round in 0..20 {
         assert_eq!(team.broadcast(round, (rank == round).then_some(round)).await?, round);
     }
@@ -185,7 +185,7 @@ fn a_team_of_some_of_hundreds_of_places_is_made_by_a_split() {
                 spawn_at!(place, {
                     let rank = here().index();
                     let team = Team::world().split(rank % 3, place_count() - rank).await?;
-                    // By descending numbers, from the last one of that remainder on.
+                    // In descending order, from the last place with that remainder on.
                     let places: Vec<usize> = team.places().map(Place::index).collect();
                     assert!(places.windows(2).all(|pair| pair[0] == pair[1] + 3));
                     assert_eq!(team.all_reduce(1, |a, b| a + b).await?, places.len());
@@ -223,7 +223,7 @@ fn one_dead_place_of_a_thousand_is_the_error_of_the_finish_that_had_tasks_there(
     let (result, _, _) = isles::simulate(PLACES, plan, move || async move {
         let result = finish(async {
             for place in places() {
-                // Each lives until the loss is known to all.
+                // Each task lives until the loss is known to all places.
                 spawn_at!(place, {
                     while !Place::new(700).unwrap().is_dead() && here().index() != 700 {
                         yield_now().await;
@@ -233,7 +233,7 @@ fn one_dead_place_of_a_thousand_is_the_error_of_the_finish_that_had_tasks_there(
         });
         let error = result.await.expect_err("a place with a task is lost");
         assert_eq!(*error.kind(), ErrorKind::DeadPlace(PlaceId(700)), "{error}");
-        // The others go on.
+        // The others continue.
         finish(async {
             for place in places().filter(|place| !place.is_dead()) {
                 let counted = Rc::clone(&counted);

@@ -38,7 +38,7 @@ async fn ring(team: &Team) -> isles::Result<()> {
     Ok(())
 }
 
-/// Lengths in bytes below, at and above what goes at once, what is one part, and what is several.
+/// Lengths in bytes: below, at and above the limit of eager messages, of one part, and of several parts.
 const LENGTHS: [usize; 8] = [0, 1, 4_095, 4_096, 4_097, 100_000, 131_072 + 1, 3 << 20];
 
 #[isles::test]
@@ -53,7 +53,7 @@ async fn slices(team: &Team) -> isles::Result<()> {
     for len in LENGTHS {
         let sent: Vec<u8> = (0..len).map(|index| (index * 7 + rank) as u8).collect();
         let mut received = vec![0_u8; len];
-        // Even ranks send first, so that long messages find their receivers; one alone keeps what it sends itself.
+        // Even ranks send first, so that long messages find their receivers; a single member receives its own messages.
         let is_first = rank % 2 == 0 && (size % 2 == 0 || rank + 1 < size);
         if is_first || size == 1 {
             team.send_slice(right, &sent).await?;
@@ -96,7 +96,7 @@ async fn mixed(team: &Team) -> isles::Result<()> {
     both(send, receive).await
 }
 
-/// Waits for both at once.
+/// Waits for both futures concurrently.
 async fn both(
     one: impl Future<Output = isles::Result<()>>,
     other: impl Future<Output = isles::Result<()>>,
@@ -307,7 +307,7 @@ async fn changing(team: &Team) -> isles::Result<()> {
             let mut sent = 0;
             for round in 0..ROUNDS {
                 slice.fill(round);
-                // Round after round the send is given up a little later, from before its message is read to after it.
+                // In each round the send is given up a little later, from before its message is read until after.
                 let limit = Duration::from_micros(round);
                 sent += u64::from(timeout(limit, team.send_slice(1, &slice)).await.is_ok());
                 slice.fill(u64::MAX);
@@ -326,7 +326,7 @@ async fn changing(team: &Team) -> isles::Result<()> {
                 (last, received) = (Some(round), received + 1);
             }
             let sent: u64 = team.recv(0).await?;
-            // A send that was given up may have sent its message.
+            // An abandoned send may have sent its message.
             assert!(received > sent, "{sent} sends were not given up, and {received} slices came");
             Ok(())
         }
@@ -343,7 +343,7 @@ async fn more_than_the_credit_waits_until_some_are_received() -> isles::Result<(
 async fn credits(team: &Team) -> isles::Result<()> {
     let (rank, size) = (team.rank(), team.size());
     let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
-    // A hundred and twenty-eight can be sent that nobody receives yet.
+    // A hundred and twenty-eight messages can be sent before any is received.
     for number in 0..128_u32 {
         team.send(right, &number).await?;
     }
@@ -416,7 +416,7 @@ async fn handles_travel_in_messages() -> isles::Result<()> {
 async fn handles(team: &Team) -> isles::Result<()> {
     let (rank, size) = (team.rank(), team.size());
     let (sender, receiver) = channel::<usize>(size);
-    // To itself, too.
+    // Includes sends to itself.
     for to in 0..size {
         team.send(to, &(sender.clone(), "x".repeat(100))).await?;
         team.tagged(1).send(to, &sender).await?;
@@ -428,7 +428,7 @@ async fn handles(team: &Team) -> isles::Result<()> {
         drop(team.tagged(1).recv::<Sender<usize>>(from).await?);
     }
     let mut ranks = Vec::new();
-    // Closed when the last of the handles is gone, wherever it went.
+    // Closed when the last handle is gone, at any place.
     while let Ok(rank) = receiver.recv().await {
         ranks.push(rank);
     }
@@ -442,7 +442,7 @@ fn the_report_says_what_tasks_said_to_each_other() {
     let program = || async {
         let (sender, receiver) = channel::<u8>(2);
         let there = Place::new(1).expect("there are two");
-        // Counted where it is made.
+        // Counted at the place that creates it.
         drop(isles::channel_at::<u8>(there, 1).await?);
         finish(async {
             spawn_at!(there, {
@@ -478,7 +478,7 @@ fn the_report_says_what_tasks_said_to_each_other() {
     assert_eq!(counted("messages to members of teams"), 1);
 }
 
-/// A long message with a handle, whose receive is given up at any moment, or whose send; then a short one.
+/// Sends a long message with a handle, whose receive or send is given up at any moment; then a short one.
 async fn handle_in_a_long_message(seed: u64, gives_up_send: bool) -> isles::Result<()> {
     type Text = (Option<Sender<u8>>, Vec<u8>);
     let team = Team::world();
@@ -531,8 +531,7 @@ async fn two_edges_of_one_neighbor_are_never_mistaken_for_each_other() -> isles:
     at_all!(team, exchange_twice(&team, team.size() - 1 - team.rank())).await
 }
 
-/// Exchanges two values, and two slices, with a neighbour. In some rounds a place gives way in the middle of an
-/// exchange sooner or later.
+/// Exchanges two values, and two slices, with a neighbour. In some rounds a place yields at some point of an exchange.
 async fn exchange_twice(team: &Team, next: usize) -> isles::Result<()> {
     for round in 0..2_000_u64 {
         let values = [round << 1, round << 1 | 1];

@@ -8,11 +8,11 @@ use isles::{Plan, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::{Cell, RefCell};
 
-/// Seeds of invented worlds.
+/// Number of seeds of simulated worlds.
 const SEEDS: u64 = 300;
 
 thread_local! {
-    /// The numbers given out by the first place.
+    /// Number of tasks that the first place has sent.
     static GIVEN: Cell<u64> = const { Cell::new(0) };
     /// The numbers of the tasks that have begun at the second place.
     static BEGUN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for Trigger {
     }
 }
 
-/// The first place sends `count` tasks to the second, and what comes from the third lets it send more.
+/// Sends `count` tasks from the first place to the second; values from the third make it send more.
 async fn mix(count: u64) -> Result<()> {
     GIVEN.set(0);
     at!(place(1), BEGUN.take()).await?;

@@ -12,7 +12,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Polls once; the outcome if there is one already.
+/// Polls once. Returns the output if it is ready.
 async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     poll_fn(|context| match future.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
@@ -21,7 +21,7 @@ async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     .await
 }
 
-/// Goes through `phases` phases with `tasks` tasks in all, and checks that they are in step.
+/// Goes through `phases` phases as one of `tasks` tasks, and checks that all are in step.
 async fn march(phaser: Phaser, sum: Counter, phases: u64, tasks: u64) -> Result<()> {
     for phase in 0..phases {
         assert_eq!(phaser.phase()?, phase);
@@ -74,13 +74,13 @@ const STAY: u64 = 3;
 /// Tasks of the chain.
 const CHAIN: u64 = 20;
 
-/// Returns the amount the tasks of the chain have added by the end of `phase`: task `number` is there in phases
+/// Returns the sum that the tasks of the chain have added by the end of `phase`: task `number` takes part in phases
 /// `number` to `number + STAY - 1`.
 fn added(phase: u64) -> u64 {
     (0..CHAIN).map(|number| (phase + 1).saturating_sub(number).min(STAY)).sum()
 }
 
-/// A task of the chain: starts the next one in the phase after its own first, and leaves after `STAY` phases.
+/// Runs a task of the chain: starts the next one in its second phase, and leaves after `STAY` phases.
 fn link(phaser: Phaser, sum: Counter, number: u64) -> Pin<Box<dyn Future<Output = Result<()>>>> {
     Box::pin(async move {
         for phase in number..number + STAY {
@@ -184,7 +184,7 @@ async fn resuming_lets_the_others_go_on_by_one_phase() -> Result<()> {
         for phase in 0..3 {
             phaser.resume()?;
             phaser.resume()?;
-            // The other task goes on without this one's advance, but not beyond the next phase.
+            // The other task continues without this one's advance, but not beyond the next phase.
             while reported.get().await? <= phase {
                 isles::yield_now().await;
             }
@@ -217,7 +217,7 @@ async fn misuse_is_an_error_and_changes_nothing() -> Result<()> {
         let other = phaser.register()?;
         {
             let mut waits = pin!(phaser.advance());
-            // In its first turn it may give way before it begins.
+            // In its first poll it may yield before it begins.
             assert!(poll_once(waits.as_mut()).await.is_none());
             assert!(poll_once(waits.as_mut()).await.is_none());
             misused(phaser.advance().await.map(drop), "waits for the phaser");
@@ -232,7 +232,7 @@ async fn misuse_is_an_error_and_changes_nothing() -> Result<()> {
     misused(at!(last, phaser.phase()?).await.map(drop), "only with a task");
     // In `at!` to here it is the same registration.
     assert_eq!(at!(here(), phaser.advance().await?).await?, 5);
-    // Nothing of the above is registered still.
+    // None of the above is still registered.
     assert_eq!(phaser.advance().await?, 6);
     Ok(())
 }
@@ -249,7 +249,7 @@ async fn a_wait_that_was_dropped_is_taken_up() -> Result<()> {
             }
         );
         for phase in [1, 3] {
-            // Taken up while it lasts, or after it is over.
+            // Polled during the phase, or after it.
             assert!(poll_once(pin!(phaser.advance())).await.is_none_or(|begun| begun.unwrap() == phase));
             if phaser.phase()? < phase {
                 assert_eq!(phaser.advance().await?, phase);
@@ -281,7 +281,7 @@ async fn several_phasers_advance_as_one_step() -> Result<()> {
     .await
 }
 
-/// Values around a phaser that go with it, some of which cannot be written or read.
+/// A phaser between values, some of which cannot be written or read.
 #[derive(Serialize, Deserialize)]
 struct Luggage {
     before: Vec<String>,
@@ -289,7 +289,7 @@ struct Luggage {
     after: Obstinate,
 }
 
-/// Cannot be written if it says so, or read if it says so.
+/// Cannot be written, or cannot be read, depending on the variant.
 #[derive(Clone, Copy, PartialEq)]
 enum Obstinate {
     Willing,
@@ -405,7 +405,8 @@ fn handles_that_go_with_a_phaser_are_freed() {
     }
 }
 
-/// Control messages of a run in which `tasks` tasks at each of four places go through `phases` phases.
+/// Returns the number of control messages of a run in which `tasks` tasks at each of four places go through `phases`
+/// phases.
 fn control_messages(tasks: usize, phases: u64) -> u64 {
     let program = move || async move {
         let phaser = Phaser::new();
@@ -437,10 +438,10 @@ fn a_phase_costs_two_messages_for_each_other_place() {
     }
 }
 
-/// Phases of the programs that lose a place.
+/// Number of phases of the programs that lose a place.
 const PHASES: u64 = 25;
 
-/// Goes through all phases, whoever dies; fails if the phaser's home `home` is lost.
+/// Goes through all phases, whichever place dies; fails if the phaser's home `home` is lost.
 async fn survive(phaser: Phaser, lost: u32, home: u32) -> Result<()> {
     let mut reported = 0;
     for phase in 1..=PHASES {
@@ -454,14 +455,14 @@ async fn survive(phaser: Phaser, lost: u32, home: u32) -> Result<()> {
                     assert_eq!(phaser.resume().unwrap_err().kind(), error.kind());
                     return Err(error);
                 }
-                // The phase is over all the same.
+                // The phase has ended all the same.
                 assert_eq!(phaser.phase()?, phase);
                 reported += 1;
                 assert_eq!(reported, 1, "one death was told twice");
             }
         }
         if phase % 5 == 0 {
-            // Joins, and leaves without a word.
+            // Registers and drops the registration.
             let next = Place::new((here().index() + 1) % isles::place_count()).unwrap();
             spawn_at!(next, drop(phaser));
         }
@@ -489,7 +490,7 @@ async fn lose(lost: u32, home: u32) -> Result<()> {
     result
 }
 
-/// Returns `true` if each error that a finish collected says that `lost` is dead.
+/// Returns `true` if each error that a finish collected is the death of `lost`.
 fn is_death_of(error: &Error, lost: u32) -> bool {
     match error.kind() {
         ErrorKind::Several => error.causes().iter().all(|cause| is_death_of(cause, lost)),
@@ -543,7 +544,7 @@ async fn a_phaser_in_an_answer_is_not_blamed_for_what_is_sent_later() -> Result<
         assert!(refused.to_string().contains("a phaser goes to another place only"), "{refused}");
     })
     .await?;
-    // The answer was written here. The first values that are sent from a line are only tried out.
+    // The result is encoded here. The first values sent from a call site are encoded for a trial as well.
     for _ in 0..20 {
         let value = Stubborn;
         let error = at!(there, {

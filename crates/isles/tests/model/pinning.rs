@@ -1,13 +1,13 @@
 //! Places are pinned to processors; threads and processes that a body starts are not.
 //!
 //! The processors of threads and of a child process are compared with those of the first thread of the process, which
-//! no place runs on.
+//! runs no place.
 
 use isles::prelude::*;
 use isles::{Launch, Machine, Pinning, Result};
 use std::process::Command;
 
-/// The processors that a thread may use, by its page in `/proc`.
+/// Returns the processors that a thread may use, from its file in `/proc`.
 fn allowed(page: &str) -> String {
     let text = std::fs::read_to_string(format!("/proc/{page}/status")).unwrap();
     listed(&text)
@@ -31,7 +31,7 @@ async fn every_place_sees_the_processors_of_the_program() -> Result<()> {
         let (seen, parallelism) =
             at!(place, (processors_of_a_body(), std::thread::available_parallelism().unwrap().get())).await?;
         assert_eq!(seen, [(); 3].map(|()| given.clone()), "{place}");
-        // Less only by a quota of the system's, which holds for all threads of the process.
+        // Only a quota of the system can reduce it, which holds for all threads of the process.
         assert_eq!(parallelism, std::thread::available_parallelism().unwrap().get(), "{place}");
     }
     Ok(())

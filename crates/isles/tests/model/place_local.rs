@@ -63,7 +63,7 @@ fn number(place: usize) -> f64 {
     (1.0 + place as f64 / 3.0) * 10_f64.powi([16, -3, 16, 0, 7][place % 5]) * [1.0, 1.0, -1.0][place % 3]
 }
 
-/// The tree of `PlaceLocal::reduce`, written out: the first, then each half of the rest.
+/// Computes the tree of `PlaceLocal::reduce`: the first number, then each half of the rest.
 fn tree_sum(numbers: &[f64]) -> f64 {
     let (first, rest) = numbers.split_first().expect("there is one");
     let (low, high) = rest.split_at(rest.len() / 2);
@@ -96,7 +96,7 @@ fn fail_at(culprit: usize) -> u8 {
     1
 }
 
-/// Checks that the panic at the place `culprit` is the error, with the line of this file that asked for it.
+/// Checks that the error is the panic at the place `culprit`, with the line of the caller in this file.
 fn assert_panic<T>(result: Result<T>, culprit: usize, line: u32) {
     let error = result.err().expect("a panic is an error");
     assert_eq!((error.kind(), error.place().map(|at| at.0 as usize)), (&ErrorKind::Panicked, Some(culprit)));
@@ -104,7 +104,7 @@ fn assert_panic<T>(result: Result<T>, culprit: usize, line: u32) {
     assert_eq!(error.site().map(without_column), Some(format!("{}:{line}", file!())), "{error}");
 }
 
-/// `file:line` of `file:line:column`.
+/// Returns the `file:line` of `file:line:column`.
 fn without_column(site: &str) -> String {
     site.rsplit_once(':').expect("it has a column").0.to_owned()
 }
@@ -117,7 +117,7 @@ async fn a_panic_of_what_the_program_hands_over_is_an_error_at_the_own_place_too
     for culprit in [0, 1, 2, 3] {
         assert_panic(PlaceLocal::with(culprit, fail_at).await, culprit, line!());
     }
-    // Of 4 places the first and the third one merge.
+    // Of 4 places the first and the third merge.
     for culprit in [0, 2] {
         for place in places() {
             at!(place, *bowls.lock() = culprit).await?;
@@ -140,7 +140,7 @@ async fn a_reduction_over_a_locked_instance_names_its_place_and_the_line_of_the_
             let error = number.reduce(|a, b| a + b).await.unwrap_err();
             Ok::<_, isles::Error>((line!() - 1, error))
         };
-        // The one that locks is the one that asks where it is this place; elsewhere a task holds the guard meanwhile.
+        // If `locker` is this place, the caller itself holds the guard; otherwise a task does.
         let (line, error) = if locker == here() {
             lock.await?
         } else {
@@ -182,7 +182,7 @@ impl<'de> serde::Deserialize<'de> for Poison {
     }
 }
 
-/// Checks that the death of the place is reported with a line of this file, and with no line of the runtime.
+/// Checks that the death of the place is reported with a line of this file, not of the runtime.
 fn assert_death_names(result: Result<()>, line: u32) {
     let error = result.expect_err("a place has died");
     let text = error.to_string();
@@ -206,7 +206,7 @@ async fn the_death_of_a_place_in_an_operation_names_the_line_of_the_program() ->
     assert_death_names(counter.take_below(1_u8).await.map(drop), line!());
     Ok(())
 }
-/// Control messages of `CALLS` calls one after the other, in an invented world.
+/// Returns the number of control messages of `CALLS` successive calls, in a simulated world.
 fn control_messages(takes_a_handle: bool) -> u64 {
     let program = move || async move {
         let sum = PlaceLocal::new(|| 0_u64).await?;
@@ -245,7 +245,7 @@ fn a_handle_that_other_places_than_its_home_have_sent_often_is_freed_too() {
             })
             .await?;
             drop(value);
-            // In the time of that world: what is owed goes from place to place.
+            // In simulated time: pending messages are delivered.
             isles::sleep(Duration::from_millis(10)).await;
             Ok::<_, isles::Error>(())
         };
@@ -266,7 +266,7 @@ async fn a_part_of_a_team_is_at_its_members_only() -> Result<()> {
         let there = at!(place, (names.lock()[0], *copies)).await?;
         assert_eq!(there, (10 + place.index(), 7));
     }
-    // In the order of the ranks, whichever member asks.
+    // In the order of the ranks, at any member.
     let joined = |names: PlaceLocal<Vec<usize>>| async move {
         names.reduce(|left, right| [left, right].concat()).await
     };

@@ -1,7 +1,7 @@
 //! The effect of serde's attributes on values that travel: they arrive unchanged, or are refused with a clear error.
 //!
 //! The outcome is the same at each place, with one place and with several: as a capture of `at!` and of `spawn_at!`, as
-//! an answer, as a replica, and as the seed of a `PlaceLocal`.
+//! a result, as a replica, and as the seed of a `PlaceLocal`.
 
 use isles::prelude::*;
 use serde::de::{DeserializeOwned, Error as _};
@@ -35,15 +35,15 @@ fn assert_outcome(way: &str, outcome: Outcome, words: Option<&str>) {
     }
 }
 
-/// Sends `$value` in each way to each place. It must be refused with `$words`, or arrive if there are none.
+/// Sends `$value` in each way to each place. It must be refused with `$words`, or arrive if these are `None`.
 macro_rules! sent {
     ($value:expr, $words:expr) => {{
         let (value, words) = ($value, $words);
         let words: Option<&str> = words;
-        // Without debug assertions nothing is tried out, and at the own place nothing is written.
+        // Without debug assertions there is no trial, and for the own place nothing is encoded.
         let says = |place: Place| if cfg!(debug_assertions) || place != here() { words } else { None };
         for place in places() {
-            // The first values of a call site are tried out: so each way has a site of its own for each value.
+            // Only the first values of a call site get a trial: so each way has a site of its own for each value.
             let taken = at!(place, [one = &value] { let _ = one; }).await;
             assert_outcome("capture", taken.map_err(|error| error.to_string()), says(place));
             if words.is_none() {
@@ -168,7 +168,7 @@ async fn fields_that_one_direction_skips_are_refused() -> isles::Result<()> {
     arrives!(Optional { a: Some(1), b: 2 });
     refused!(Optional { a: None, b: 2 }, "skip_serializing_if");
     if cfg!(debug_assertions) {
-        // As many fields are written as read, but others: only a trial finds it.
+        // The numbers of written and read fields are equal, but the fields differ: only a trial detects it.
         refused!(Crossed { a: 1, b: 2, c: 3 }, "reads back as a different one");
     }
     Ok(())
@@ -223,7 +223,7 @@ async fn forms_that_ask_the_bytes_what_they_are_are_refused() -> isles::Result<(
     Ok(())
 }
 
-/// Writes one more than it reads.
+/// Writes one number more than it reads.
 mod growing {
     use super::*;
 
@@ -264,7 +264,7 @@ impl<'de> Deserialize<'de> for Deaf {
     }
 }
 
-/// Says that it writes three numbers, and writes two.
+/// Announces three numbers, and writes two.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 struct Boasting(Vec<u8>);
 
@@ -277,7 +277,7 @@ impl Serialize for Boasting {
     }
 }
 
-/// Does not know how many numbers it writes.
+/// Does not announce how many numbers it writes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 struct Endless(Vec<u8>);
 
@@ -407,7 +407,7 @@ async fn an_answer_is_refused_wherever_the_body_runs() -> isles::Result<()> {
     Ok(())
 }
 
-/// Counts with a shared reference.
+/// A counter behind a shared reference.
 #[derive(Serialize, Deserialize)]
 struct Counts {
     name: String,
@@ -432,7 +432,7 @@ async fn counters_inside_of_structures_are_refused_at_each_place_when_they_are_t
     }
 }
 
-/// A chain of `T` within each other.
+/// A chain of nested `T`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Chain(Option<Box<Chain>>);
 
@@ -440,7 +440,7 @@ fn chain(links: u32) -> Chain {
     (0..links).fold(Chain(None), |chain, _| Chain(Some(Box::new(chain))))
 }
 
-/// Takes a chain apart link by link: its own drop would go as deep as it is long.
+/// Drops a chain link by link: its own drop would recurse as deep as the chain is long.
 fn take_apart(mut chain: Chain) {
     while let Some(next) = chain.0.take() {
         chain = *next;
@@ -459,7 +459,7 @@ async fn a_value_that_is_too_deep_is_an_error() -> isles::Result<()> {
     Ok(())
 }
 
-/// The bound that generic code has.
+/// Sends a value with the bounds of generic code.
 async fn through<T: DeserializeOwned + Serialize + Clone + PartialEq + Debug>(value: T) -> isles::Result<()> {
     for place in places() {
         assert_eq!(at!(place, [one = &value] one.clone()).await?, value);

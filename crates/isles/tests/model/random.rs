@@ -5,7 +5,7 @@ use isles::{Random, Result, random_here};
 
 const SEED: u64 = 42;
 
-/// Numbers of 20 items, dealt out over all places.
+/// Returns the numbers of 20 items, distributed over all places.
 async fn by_item() -> Result<Vec<u64>> {
     let mine = everywhere!({
         let items = (here().index()..20).step_by(place_count());

@@ -5,7 +5,7 @@ use isles::{Launch, Machine, MeasuredRegion, ModelledChip, Result, measured};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A program whose beginning and end take three times as long as its steps, of which each place has a part.
+/// Runs a program whose beginning and end take three times as long as its steps, which are divided among the places.
 async fn program(start: Cycles, step: Cycles) -> Result<()> {
     everywhere!({
         let team = Team::world();
@@ -39,7 +39,7 @@ fn on_a_chip_a_region_has_its_own_time_and_energy() {
     assert_eq!((steps.name.as_str(), steps.entries, steps.places), ("steps", 4, 4));
     let time = steps.time();
     assert!(time > Duration::from_millis(10) && time < Duration::from_micros(10_200), "{time:?}");
-    // All cores compute all the time, so energy is shared out as time is.
+    // All cores compute all the time, so energy is divided like time.
     let own = &modelled.energy.as_ref().unwrap().models[0];
     let share = time.as_secs_f64() / (modelled.time.0 as f64 / 1e12);
     assert!((share - 0.25).abs() < 0.01, "{share}");

@@ -1,15 +1,15 @@
-//! Channels without a buffer: a send succeeds when its value is received, and no `select!` matches itself.
+//! Channels without a buffer: a send completes when its value is received, and no `select!` matches itself.
 
 use isles::SendErrorKind;
 use isles::prelude::*;
 use std::time::Duration;
 
-/// Place `number` of the run, or the last one that there is.
+/// Returns place `number` of the run, or the last one if there are fewer.
 fn place(number: usize) -> Place {
     places().take(number + 1).next_back().expect("there is always the first place")
 }
 
-/// Lets workers at all places take `jobs` until they are told to stop; each sends its sum and number of jobs to
+/// Runs workers at all places, which take `jobs` until they are stopped; each sends its sum and number of jobs to
 /// `results`.
 async fn work_until_stopped(
     jobs: &Receiver<u64>,
@@ -122,7 +122,7 @@ async fn of_two_selections_that_meet_one_sends_and_one_receives() -> isles::Resu
 
 #[isles::test]
 async fn selections_that_wait_for_each_other_across_channels_all_go_on() -> isles::Result<()> {
-    // Each sends to the one beside it and receives from the other one, whichever comes first, until it has done both.
+    // Each member sends to one neighbour and receives from the other, in either order, until it has done both.
     for members in [2, 3, 5] {
         let mut ends = Vec::new();
         for member in 0..members {
@@ -183,7 +183,7 @@ async fn those_who_do_not_wait_meet_those_who_do() -> isles::Result<()> {
     Ok(())
 }
 
-/// A receive inside of another future is given up like one that is a branch itself.
+/// A receive inside another future is given up like one that is a branch itself.
 #[isles::test]
 async fn a_selection_that_wraps_its_receive_meets_others() -> isles::Result<()> {
     for home in places() {
@@ -214,7 +214,7 @@ async fn a_selection_that_wraps_its_receive_meets_others() -> isles::Result<()> 
     Ok(())
 }
 
-/// Sends three values at once, and takes them when all have come to the home of the channel.
+/// Sends three values concurrently, and receives them when all have arrived at the home of the channel.
 async fn send_and_count(home: Place, sender: &Sender<u32>, receiver: &Receiver<u32>) -> isles::Result<()> {
     for value in 0..3 {
         let sender = sender.clone();

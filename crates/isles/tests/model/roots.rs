@@ -6,7 +6,7 @@
 use isles::prelude::*;
 use isles::{Launch, ModelledChip, Plan, Result, simulate};
 
-/// Every member takes part in one collective, whose root is the place's number modulo 2.
+/// Runs one collective at every member, with the place's number modulo 2 as its root.
 async fn collective(name: &'static str) -> Result<()> {
     finish(async {
         for place in places() {
@@ -75,7 +75,7 @@ fn what_a_call_has_ended_with_does_not_end_the_run_again() {
     for seed in 0..20 {
         let main = || async {
             drop(collective("broadcast").await);
-            // The next collective ends with the fault that the members have found meanwhile.
+            // The next collective fails with the fault that the members have detected meanwhile.
             isles::sleep(std::time::Duration::from_millis(5)).await;
             for place in places() {
                 at!(place, assert!(Team::world().barrier().await.is_err())).await?;

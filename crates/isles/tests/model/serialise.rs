@@ -10,11 +10,11 @@ use std::rc::Rc;
 /// Moment at which a [`Fuse`] panics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
-    /// Its `Serialize`, each time.
+    /// In `Serialize`, each time.
     Written,
-    /// Its `Serialize`, from the second time on: a long message is measured first.
+    /// In `Serialize`, from the second time on: a long message is measured first.
     WrittenAgain,
-    /// Its `Deserialize`.
+    /// In `Deserialize`.
     Read,
     Never,
 }
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for Fuse {
     }
 }
 
-/// Checks that `result` is the panic of a [`Fuse`] that panics `when`, or several of them.
+/// Checks that `result` is the panic, or several panics, of a [`Fuse`] that panics `when`.
 #[track_caller]
 fn assert_blown<T: std::fmt::Debug>(result: Result<T>, when: When) {
     let error = result.unwrap_err();
@@ -97,7 +97,7 @@ async fn a_panic_while_an_answer_is_written_or_read_is_the_error_of_the_call() -
     for place in others() {
         assert_blown(at!(place, fuse(When::Written)).await, When::Written);
         assert_blown(at!(place, fuse(When::Read)).await, When::Read);
-        // The tasks that the body has started are counted all the same.
+        // The tasks that the body has started are still counted.
         let result = finish(async {
             at!(place, {
                 spawn(isles::yield_now());
@@ -143,7 +143,7 @@ thread_local! {
     static ALIVE: Cell<i64> = const { Cell::new(0) };
 }
 
-/// A value that is counted as long as it lives.
+/// A value that is counted while it lives.
 struct Alive;
 
 impl Alive {
@@ -182,7 +182,7 @@ async fn a_handle_beside_a_value_that_panics_does_not_keep_what_it_stands_for() 
     Err(Error::message("a value of a handle that nobody has is still there"))
 }
 
-/// More blocks are given up, together, than a receiver may hold.
+/// More blocks are given up in total than a receiver may hold.
 #[isles::test(places = 2)]
 async fn a_long_message_that_is_given_up_while_it_is_written_leaves_its_memory_to_others() -> Result<()> {
     let there = here().next();

@@ -1,4 +1,4 @@
-//! Windows in memory of a modelled chip, which a place on the other core of each member's tile serves.
+//! Windows in memory of a modelled chip, served by a place on the other core of each member's tile.
 
 use super::windows::round::round_on;
 use isles::prelude::*;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const BOTH: [ServedMemory; 2] = [ServedMemory::Shared, ServedMemory::Buffer];
 
-/// A launch of `places` places on the SCC, two on each tile, with half of each buffer for windows.
+/// Returns a launch of `places` places on the SCC, two on each tile, with half of each buffer for windows.
 fn launch(places: u32) -> Launch {
     Launch::from_environment().unwrap().places(places).window_lines(128)
 }
@@ -21,7 +21,7 @@ where
     launch.run_on_chip(ModelledChip::new("scc").unwrap(), main).unwrap().0
 }
 
-/// The first place of each tile.
+/// Returns the team of the first places of all tiles.
 fn computing() -> Result<Team> {
     Team::from_places(&places().step_by(2).collect::<Vec<_>>())
 }
@@ -68,7 +68,7 @@ fn updates_of_one_word_do_not_meet() {
     .unwrap();
 }
 
-/// The time of a get, a put and a lock of a part whose owner computes.
+/// Returns the time of a get, a put and a lock of a part whose owner computes.
 fn beside_one_that_computes(served: Option<ServedMemory>) -> Duration {
     let found = Rc::new(Cell::new(Duration::ZERO));
     let place = Rc::clone(&found);
@@ -110,7 +110,7 @@ fn an_owner_that_computes_keeps_nobody_waiting() {
 
 #[test]
 fn a_part_lies_where_the_options_say() {
-    // The owner reads its buffer sooner than memory behind a controller.
+    // The owner reads its buffer faster than memory behind a controller.
     let read = |memory| {
         let found = Rc::new(Cell::new(Duration::ZERO));
         let place = Rc::clone(&found);
@@ -141,7 +141,7 @@ fn a_buffer_has_room_again_when_the_window_is_gone() {
             let text = beyond.map(drop).unwrap_err().to_string();
             assert!(text.contains("no room in the message buffer (see --window-lines)"), "{text}");
             drop(window);
-            // The word that the last handle is gone is on its way.
+            // The message that the last handle is gone is in flight.
             isles::sleep(Duration::from_millis(1)).await;
         }
         Ok(())
@@ -149,12 +149,12 @@ fn a_buffer_has_room_again_when_the_window_is_gone() {
     .unwrap();
 }
 
-/// Waits until the owners' messages that a window is gone have come.
+/// Waits until the owners' messages that a window is gone have arrived.
 async fn settle() {
     isles::sleep(Duration::from_millis(1)).await;
 }
 
-/// Makes a window that takes all lines for windows of two buffers, and drops it.
+/// Creates and drops a window that takes all lines for windows of two buffers.
 async fn check_buffers_are_free() -> Result<()> {
     let options = WindowOptions::served(ServedMemory::Buffer);
     let window = Window::<u64>::with_lens(&computing()?, &[512, 512], options).await?;
@@ -180,7 +180,7 @@ fn a_buffer_has_room_again_when_a_window_was_not_made() {
     .unwrap();
 }
 
-/// Wherever the making of a window is given up, `EndServe` and `Serve` come to the servers in either order.
+/// If the creation of a window is given up at any point, `EndServe` and `Serve` reach the servers in either order.
 #[test]
 fn a_buffer_has_room_again_when_the_making_is_given_up() {
     on_scc(&launch(4), || async {
@@ -193,7 +193,7 @@ fn a_buffer_has_room_again_when_the_making_is_given_up() {
                 Ok(window) => made += usize::from(window.map(drop).is_ok()),
                 Err(_) => given_up += 1,
             }
-            // Replicas of a window that is given up before all places have one go later.
+            // Replicas of a window that is given up before all places have one are dropped later.
             isles::sleep(Duration::from_millis(20)).await;
             check_buffers_are_free().await?;
         }

@@ -40,7 +40,7 @@ async fn values_are_the_same_under_all_controllers_and_kinds_of_memory() -> Resu
     all_kinds().await
 }
 
-/// Each place in turn adds to a text and to a mapping, with each controller, memory and exclusion.
+/// Lets each place in turn add to a text and to a mapping, with each controller, memory and exclusion.
 async fn all_kinds() -> Result<()> {
     for options in all_options() {
         let text = Shared::with(String::new(), options).await?;
@@ -121,7 +121,7 @@ mod chip {
         assert_eq!(rounds.stale.expect("memory was used").number, 0);
     }
 
-    /// Place 1 reads, place 0 writes, and place 1 reads again, with an object whose guards flush nothing.
+    /// Place 1 reads, place 0 writes, and place 1 reads again, with an object whose guards do not flush.
     #[test]
     fn a_forgotten_flush_is_a_stale_read_that_names_both_accesses() {
         for memory in [MemoryKind::Cached, MemoryKind::Through] {
@@ -149,7 +149,7 @@ mod chip {
         }
     }
 
-    /// Uses a mapping in one of two ways; returns how long that took. Its 64 KiB fit the second cache of a core, and
+    /// Uses a mapping in one of two ways. Returns the time taken. Its 64 KiB fit the second-level cache of a core, but
     /// not the first.
     async fn use_mapping(options: SharedOptions, is_read_often: bool) -> Result<Duration> {
         const LEN: usize = 8_192;
@@ -175,7 +175,8 @@ mod chip {
         Ok(isles::now() - started)
     }
 
-    /// Data read often are best cached, in spite of the flushes; data that change hands for a single element are not.
+    /// Data that is read often is best cached, in spite of the flushes; data that changes owner for each element is
+    /// not.
     #[test]
     fn a_policy_that_measures_finds_the_best_memory_of_two_unlike_patterns() {
         on_chip(|| async {
@@ -188,7 +189,7 @@ mod chip {
                 let time = use_mapping(measured, is_read_often).await?;
                 for kind in [MemoryKind::Cached, MemoryKind::Uncached, MemoryKind::Through] {
                     let other = use_mapping(options.memory(kind), is_read_often).await?;
-                    // Objects of one kind lie at other addresses, so times are alike and not equal.
+                    // Objects of one kind have different addresses, so times are similar but not equal.
                     assert!(time <= other + other / 50, "{measured:?}: {time:?}; {kind:?}: {other:?}");
                 }
                 found.push(measured.memory);
@@ -199,7 +200,7 @@ mod chip {
         });
     }
 
-    /// A guard that finds something old costs the flush of its lines: 7,500 cycles and 300 for each of a chunk's 128.
+    /// A guard with outdated lines costs their flush: 7,500 cycles, and 300 for each of the 128 lines of a chunk.
     #[test]
     fn a_flush_costs_by_the_lines_of_the_object() {
         let time = |memory: MemoryKind, steps: usize| {
@@ -220,7 +221,7 @@ mod chip {
         };
         let of_ten = |memory| time(memory, 20) - time(memory, 10);
         let cycles = (of_ten(MemoryKind::Cached) - of_ten(MemoryKind::Through)).0 * 533 / 1_000_000;
-        // Ten times a chunk at the writer, and a chunk and the table's two lines at the reader.
+        // Ten times: a chunk at the writer, and a chunk and the table's two lines at the reader.
         let flushes = 10 * (2 * (7_500 + 300 * 128) + 7_500 + 300 * 2);
         assert!(cycles.abs_diff(flushes) < flushes / 10, "{cycles} cycles, not {flushes}");
     }
@@ -284,7 +285,7 @@ async fn a_panic_of_a_writer_poisons_until_it_is_repaired() -> Result<()> {
     Ok(())
 }
 
-/// A wait that is given up lets the others go on.
+/// A wait that is given up lets the others proceed.
 #[isles::test(places = 2)]
 async fn a_guard_that_nobody_waits_for_any_more_hinders_nobody() -> Result<()> {
     let object = Shared::new(0).await?;
@@ -307,7 +308,7 @@ async fn a_guard_that_nobody_waits_for_any_more_hinders_nobody() -> Result<()> {
     Ok(())
 }
 
-/// A graph that is composed of a space and two mappings, of which another composed object has the space as well.
+/// A graph composed of a space and two mappings; another composed object has the space as well.
 struct Vertices {
     space: IndexSpace,
     degrees: Shared<Mapping<u32>>,
@@ -357,14 +358,14 @@ async fn composed_objects_acquire_their_parts_in_one_order_and_read_one_in_commo
     .await?;
     assert_eq!(*total.read().await?, 3 * 20 * 7);
     assert_eq!(vertices.colours.read().await?.get(0), 60);
-    // To read and to write one object at once is to wait for oneself, wherever both stand.
+    // Reading and writing one object at once is a deadlock with oneself, in any position.
     let both = (vertices.space.read(), (vertices.degrees.read(), vertices.degrees.write()));
     let error = acquire_all(both).await.err().expect("it would wait for itself");
     assert_eq!(error.kind(), &ErrorKind::Misused);
     Ok(())
 }
 
-/// Each place extends a space and writes to the new elements of its mappings; one mapping is made in between.
+/// Lets each place extend a space and write to the new elements of its mappings; one mapping is created in between.
 async fn extended_by_all(options: SharedOptions) -> Result<()> {
     let space = IndexSpace::with(0, options).await?;
     let squares: Shared<Mapping<u64>> = space.mapping(options).await?;
@@ -396,7 +397,7 @@ async fn extended_by_all(options: SharedOptions) -> Result<()> {
         lens
     })
     .await?;
-    // By chunks of 512 elements of the longest kind.
+    // In chunks of 512 elements of the longest kind.
     assert_eq!(lens, [2_048, 2_048, 2_048], "{options:?}");
     Ok(())
 }

@@ -26,8 +26,8 @@ where
     (found, report)
 }
 
-/// The other place reads the first byte, this one writes, and the other reads again; with what a careful program does
-/// about its caches between, or without.
+/// Lets the other place read the first byte, writes it here, and lets the other read it again; with the necessary cache
+/// operations in between if `is_careful`.
 async fn exchange(kind: MemoryKind, is_careful: bool) -> Result<Vec<u8>> {
     let Some(memory) = SharedMemory::new(100, kind) else { return Ok(Vec::new()) };
     let other = here().next();

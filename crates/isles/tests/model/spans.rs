@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const PLACES: u32 = 4;
 
-/// Span as the program reports it: name, place, line, and its clock before and after.
+/// A span as the program reports it: name, place, line, and clock before and after.
 type Said = (String, u32, u32, Duration, Duration);
 
 fn chip() -> ModelledChip {
@@ -31,7 +31,7 @@ where
     (result, report, packets(&bytes))
 }
 
-/// Nested finishes, calls of each place from the first, and two calls at once that do not nest.
+/// Runs nested finishes, calls of each place from the first, and two concurrent calls that do not nest.
 async fn program(said: Rc<RefCell<Vec<Said>>>) -> Result<()> {
     let say =
         |name: String, (place, line), (start, end)| said.borrow_mut().push((name, place, line, start, end));
@@ -94,7 +94,7 @@ async fn program(said: Rc<RefCell<Vec<Said>>>) -> Result<()> {
     Ok(())
 }
 
-/// The tracks of spans: each with its place.
+/// Returns the tracks of spans, each with its place.
 fn lanes(packets: &[Packet]) -> Vec<(u64, u32)> {
     let tracks = packets.iter().filter_map(|packet| packet.track.as_ref());
     let lanes = tracks.filter_map(|track| {
@@ -105,7 +105,7 @@ fn lanes(packets: &[Packet]) -> Vec<(u64, u32)> {
     lanes.collect()
 }
 
-/// The spans on those tracks, each with its place; on one track none overlap.
+/// Returns the spans on those tracks, each with its place; spans on one track do not overlap.
 fn spans_of_places(packets: &[Packet]) -> Vec<(u32, Span)> {
     let lanes = lanes(packets);
     let place = |span: &Span| Some(lanes.iter().find(|(track, _)| *track == span.track)?.1);
@@ -115,7 +115,7 @@ fn spans_of_places(packets: &[Packet]) -> Vec<(u32, Span)> {
     found
 }
 
-/// As a program would say it; none of the runtime's own, which come from no line of it.
+/// Returns a span as the program reports it; `None` for one of the runtime, which has no source line.
 fn said_of((place, span): &(u32, Span)) -> Option<Said> {
     let (file, line) = span.source.clone()?;
     let time = |picoseconds: u64| Duration::from_nanos(picoseconds / 1_000);
@@ -132,7 +132,7 @@ fn calls_bodies_and_finishes_are_spans_with_their_times_names_and_lines() {
     let found = spans_of_places(&packets);
     let (tasks, mut theirs): (Vec<Said>, Vec<Said>) =
         found.iter().filter_map(said_of).partition(|(name, ..)| name == "task");
-    // One turn of each task that has come from here to another place: of `spawn_at!`, and of five bodies of `at!`.
+    // One turn of each task sent from here to another place: of `spawn_at!`, and of five bodies of `at!`.
     let places: Vec<u32> = tasks.iter().map(|(_, place, ..)| *place).collect();
     assert_eq!(places.iter().filter(|place| **place > 0).count(), 1 + 3 + 2, "{tasks:?}");
     let mut ours = said.take();
@@ -143,7 +143,7 @@ fn calls_bodies_and_finishes_are_spans_with_their_times_names_and_lines() {
     let whole: Vec<&(u32, Span)> = found.iter().filter(|(_, span)| span.source.is_none()).collect();
     let [(0, whole)] = whole.as_slice() else { panic!("one run, at the first place: {whole:?}") };
     assert_eq!(whole.name, "the whole run");
-    // After it the turn under way ends: credits are given.
+    // After it the current turn ends, which returns credits.
     assert!(whole.end <= report.time.0 && whole.end + 1_000_000 > report.time.0, "{whole:?}, {report}");
     assert!(found.iter().all(|(_, span)| whole.start <= span.start && span.end <= whole.end), "{found:?}");
 }
@@ -183,7 +183,7 @@ fn what_is_cancelled_ends_its_spans_on_both_sides() {
     assert!(finish.1 < finish.0 + Duration::from_millis(1), "the work afterwards is not in it: {found:?}");
 }
 
-/// A receive that waits for a computation, over a channel and from a member; and a long message that waits for its
+/// Runs a receive that waits for a computation, over a channel and from a member, and a long message that waits for its
 /// receiver.
 async fn waits(said: Rc<RefCell<Vec<Said>>>) -> Result<()> {
     let say = |name: &str, line, (start, end)| said.borrow_mut().push((name.to_owned(), 0, line, start, end));
@@ -226,7 +226,7 @@ fn waits_of_tasks_for_other_tasks_are_spans() {
         let [(drawn_name, _, _, start, end)] = &drawn[..] else { panic!("{name}: {drawn:?}") };
         assert_eq!(*drawn_name, name);
         assert!(before <= *start && *end <= after, "{name}: {before:?} {start:?} {end:?} {after:?}");
-        // It waited for most of what the other place computed.
+        // It waited for most of the computation of the other place.
         assert!(*end - *start > Duration::from_micros(30), "{name}: {:?}", *end - *start);
     }
 }

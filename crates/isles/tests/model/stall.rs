@@ -15,7 +15,7 @@ async fn stands_still() -> Result<()> {
     finish(async { spawn_at!(here().next(), pending::<()>().await) }).await
 }
 
-/// Computes for longer than anybody waits for an answer, and then keeps the thread, but not a processor.
+/// Computes for longer than any place waits for an answer, and then blocks the thread without a processor.
 fn compute_for_ever() {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(2) {}
@@ -30,7 +30,7 @@ async fn computes_for_ever() -> Result<()> {
     finish(async { spawn_at!(here().next(), compute_for_ever()) }).await
 }
 
-/// Its task that receives was told that a value is there, and never looks.
+/// The receiving task was notified of a value, and never takes it.
 #[isles::test(places = 2, machines = [threads])]
 #[ignore = "never ends on purpose"]
 async fn computes_beside_a_value() -> Result<()> {
@@ -114,7 +114,7 @@ fn run_with_patience(name: &str, report: &str, limit: &str) -> Output {
     command.env("ISLES_STALL", report).env("ISLES_STALL_LIMIT", limit).output().unwrap()
 }
 
-/// Checks the test `name` on threads and on processes, both at once, because each waits most of its time.
+/// Checks the test `name` on threads and on processes concurrently, because each waits most of its time.
 fn on_both_machines(name: &str, check: impl Fn(&str) + Sync) {
     std::thread::scope(|scope| {
         for machine in ["threads", "processes"] {
@@ -181,7 +181,7 @@ fn a_test_of_which_one_place_computes_for_ever_fails_too() {
     on_both_machines("computes_for_ever", |name| assert_fails_saying(name, &said));
 }
 
-/// A place that asks for ever is never silent, so the silence of the first place cannot end it.
+/// A place that sends requests for ever is never silent, so the silence of the first place cannot end it.
 #[test]
 fn a_test_whose_body_fails_ends_although_another_place_goes_on() {
     let how = [("fails", "`main` has failed (the body fails), "), ("panics", "`main` has panicked, ")];
@@ -216,7 +216,7 @@ fn a_collective_to_which_members_do_not_come_is_named_with_them() {
     on_both_machines("meets_nobody", |name| assert_fails_saying(name, &said));
 }
 
-/// Members say to each other in which collectives they wait after a second; that is no progress.
+/// Members tell each other after a second in which collectives they wait; that is no progress.
 #[test]
 fn a_run_in_which_members_compare_their_waits_still_stands_still() {
     let said = ["nothing has happened for ", "place 2: has not begun `barrier` number 1"];
@@ -225,7 +225,7 @@ fn a_run_in_which_members_compare_their_waits_still_stands_still() {
     });
 }
 
-/// The error of a run of `places` places that stands still, by lines.
+/// Returns the lines of the error of a run of `places` places that stalls.
 fn stands_still_saying<F: Future<Output = Result<()>> + 'static>(
     places: u32,
     main: fn() -> F,

@@ -1,7 +1,7 @@
 //! Programs of steps on a modelled chip: the computation of a step does not delay messages of the previous one.
 //!
-//! A step walks through memory at each of 48 places, of which twelve share a controller, and then all meet. Messages of
-//! few words fill the ring of a place that still computes, so they wait for room; on a host their senders would wait.
+//! In a step each of 48 places reads memory, where twelve share a controller, and then all synchronise. Messages of few
+//! words fill the ring of a place that still computes, so they wait for room; on a host their senders would wait.
 
 use isles::prelude::*;
 use isles::{Launch, ModelledChip, clocks};
@@ -12,11 +12,11 @@ const PLACES: u32 = 48;
 const STEPS: u64 = 3;
 
 /// Lines that a place reads in a step, its part of 4,096 by 4,096 cells of 16 bytes: hardly one is still in its cache.
-/// And what a controller takes for each: 66.7 cycles of the memory's 800 MHz.
+/// And the time of a controller for each: 66.7 cycles of the memory's 800 MHz.
 const LINES: u64 = 174_720;
 const LINE_NS: f64 = 66.7 / 0.8;
 
-/// Ways in which the places meet after a step.
+/// Ways in which the places synchronise after a step.
 const WAYS: [&str; 4] = ["barrier", "all_reduce", "ring", "slice"];
 
 async fn steps(way: u64, pieces: u64, cycles: u64, divider: u32) -> isles::Result<()> {
@@ -64,12 +64,12 @@ fn time(way: usize, pieces: u64, cycles: u64, divider: u32) -> Duration {
     taken.get()
 }
 
-/// Returns the time that the controllers need for all of it: twelve places share each.
+/// Returns the time that the controllers need for all lines: twelve places share each.
 fn bound() -> Duration {
     Duration::from_nanos((12.0 * (STEPS * LINES) as f64 * LINE_NS) as u64)
 }
 
-/// Returns the part of `time` that may depend on the order in which messages happen to be seen.
+/// Returns the part of `time` that may depend on the order in which messages are seen.
 fn slack(time: Duration) -> Duration {
     time / 1_000
 }

@@ -20,7 +20,7 @@ async fn everywhere(team: &Team, part: &str) -> Result<()> {
     .await
 }
 
-/// A member's part, by its name: a function that is named as a value cannot travel.
+/// Runs a member's part by its name: a function passed as a value cannot travel.
 async fn take(team: &Team, part: &str) -> Result<()> {
     match part {
         "values" => values(team).await,
@@ -117,7 +117,7 @@ async fn values(team: &Team) -> Result<()> {
     let row = (0..size).map(|to| format!("{rank} to {to}")).collect();
     let column: Vec<String> = (0..size).map(|from| format!("{from} to {rank}")).collect();
     assert_eq!(team.all_to_all(row).await?, column);
-    // Longer than what is sent without waiting.
+    // Longer than an eager message.
     let long = |rank: usize| vec![rank as u16; 50_000];
     let root = size - 1;
     assert_eq!(team.broadcast(root, (rank == root).then(|| long(root))).await?, long(root));
@@ -140,7 +140,7 @@ async fn texts(team: &Team) -> Result<()> {
     assert_eq!(team.scan(text(rank), |a, b| a + &b).await?, all(0..rank + 1));
     let before = team.exclusive_scan(text(rank), |a, b| a + &b).await?;
     assert_eq!(before, (rank > 0).then(|| all(0..rank)));
-    // An operator may use what is at its own place.
+    // An operator may use values of its own place.
     let largest = std::cell::Cell::new(0);
     let sum = team
         .all_reduce(rank, |a, b| {
@@ -153,13 +153,13 @@ async fn texts(team: &Team) -> Result<()> {
     Ok(())
 }
 
-/// Lengths of slices: none, one, short, over one message, over what is swapped whole, several chunks.
+/// Lengths of slices: none, one, short, over one message, over the limit of whole swaps, several chunks.
 const LENS: [usize; 6] = [0, 1, 5, 700, 1_500, 20_000];
 
-/// The longest of them.
+/// The longest length.
 const LONGEST: usize = LENS[LENS.len() - 1];
 
-/// Returns the result that the program computes under `name` for `members`: once for all members, places and seeds.
+/// Returns the result of `name` for `members`, computed once for all members, places and seeds.
 fn expected<T: Copy + Send + Sync + 'static>(
     name: &'static str,
     members: usize,
@@ -214,7 +214,7 @@ async fn slices(team: &Team) -> Result<()> {
     Ok(())
 }
 
-/// Longer than what is under way at once.
+/// Checks slices that are longer than the data in flight at once.
 async fn long_slices(team: &Team) -> Result<()> {
     let (rank, size, len) = (team.rank(), team.size(), 200_000);
     let sum: Vec<u64> =
@@ -287,7 +287,8 @@ fn number(rank: usize, index: usize) -> f64 {
     (1.0 + index as f64).sqrt() * [1e16, 1.0, -1e16, 1e-3][rank % 4] + 0.1 * rank as f64
 }
 
-/// The sum that every reduction has to give: neighbours first until a power of two is left, then a perfect tree.
+/// Returns the sum that every reduction must return: neighbours first until a power of two is left, then a perfect
+/// tree.
 fn tree_sum(mut numbers: Vec<f64>) -> f64 {
     let size = numbers.len();
     let width = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
@@ -360,7 +361,7 @@ async fn equal_rows(team: &Team) -> Result<()> {
 
 async fn odd_rows(team: &Team) -> Result<()> {
     let (rank, size) = (team.rank(), team.size());
-    // Some members have nothing, some several chunks.
+    // Some members have no elements, some several chunks.
     let len = |from: usize, to: usize| [0, 3, 700, 20_000][(from * 3 + to) % 4] + to;
     let row = |from: usize, to: usize| slice(from * 10 + to, len(from, to));
     for root in [0, size - 1] {
@@ -422,7 +423,7 @@ async fn ahead(team: &Team) -> Result<()> {
     Ok(())
 }
 
-/// Slices that fit a queue, again and again, so that they lie wherever they can lie in one.
+/// Broadcasts many slices that fit a queue, so that they take every position in one.
 async fn relays(team: &Team) -> Result<()> {
     let (rank, size) = (team.rank(), team.size());
     for number in 0..300 {
@@ -463,7 +464,7 @@ async fn turns(team: &Team) -> Result<()> {
     Ok(())
 }
 
-/// Returns the faults of a team, as its members see them: the kind and the text of the error of each, by rank.
+/// Returns the faults of a team as its members see them: the kind and text of each member's error, by rank.
 async fn faults(team: &Team, fails: &str) -> Result<Vec<(ErrorKind, String)>> {
     let seen = Global::new(std::cell::RefCell::new(Vec::new()));
     finish(async {
@@ -521,7 +522,7 @@ async fn attempt(team: &Team, fails: &str) -> Result<()> {
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Own(u8);
 
-/// A value that refuses to be written.
+/// A value that cannot be written.
 #[derive(serde::Deserialize)]
 struct Unwritable(bool);
 
@@ -534,7 +535,7 @@ impl serde::Serialize for Unwritable {
     }
 }
 
-/// Fails one collective of a new team of all places; what its members see.
+/// Fails one collective of a new team of all places. Returns the errors of its members.
 async fn failed(fails: &str) -> Result<Vec<(ErrorKind, String)>> {
     faults(&Team::from_places(&places().collect::<Vec<_>>())?, fails).await
 }
@@ -544,7 +545,7 @@ async fn members_in_different_collectives_are_told_who_is_in_which() -> Result<(
     for (fails, sides) in [
         ("order", ["place 1 in `all_reduce` number 2 of i32", "in `barrier` number 2"]),
         ("roots", ["in `broadcast` number 2 with root 0", "in `broadcast` number 2 with root 1"]),
-        // A member that only sends may be in the next collective when this is seen.
+        // A member that only sends may be in the next collective when this is detected.
         ("root of reduce", [" in `reduce` number 2 with root 0", "place 2 in "]),
         ("root of gather", ["in `gather` number 2 with root 0", "place 2 in "]),
         ("types", ["place 1 in `broadcast` number 2 with root 0 of u32", "with root 0 of u64"]),
@@ -670,11 +671,11 @@ async fn teams_that_come_and_go_stay_apart() -> Result<()> {
     Ok(())
 }
 
-/// Teams of two that each of the outer ones of three places has with the middle one.
+/// Number of teams of two that each of the outer two of three places has with the middle one.
 const PAIRS: usize = 40;
 
-/// Begins a collective of each of [`PAIRS`] teams with `middle`; it gets the handles only when it has met the other
-/// maker after the steps of all teams have reached it.
+/// Begins a collective of each of [`PAIRS`] teams with `middle`, which gets the handles only after a barrier with the
+/// other maker, when the steps of all teams have reached it.
 async fn pairs_whose_handles_come_late(middle: Place, makers: &Team) -> Result<()> {
     let pair = |_| Team::from_places(&[here(), middle]);
     let teams = (0..PAIRS).map(pair).collect::<Result<Vec<Team>>>()?;
@@ -683,7 +684,7 @@ async fn pairs_whose_handles_come_late(middle: Place, makers: &Team) -> Result<(
             spawn_at!(here(), sum_of_pair(team, number).await?);
         }
         isles::yield_now().await;
-        // There and back a few times, after which the steps are there in most orders of messages.
+        // A few round trips, after which the steps have arrived in most orders of messages.
         for _ in 0..4 {
             at!(middle, ()).await?;
         }
@@ -698,7 +699,7 @@ async fn pairs_whose_handles_come_late(middle: Place, makers: &Team) -> Result<(
 
 async fn sum_of_pair(team: &Team, number: usize) -> Result<()> {
     assert_eq!(team.all_reduce(number + team.rank(), |a, b| a + b).await?, 2 * number + 1);
-    // One long enough to be lent or copied, too.
+    // Also one long enough to be lent or copied.
     let mut slice = vec![number as u64; 20_000];
     team.all_reduce_slice(&mut slice, |a, b| a + b).await?;
     assert!(slice.iter().all(|sum| *sum == 2 * number as u64));
@@ -734,7 +735,7 @@ async fn forty_eight_places_take_part() -> Result<()> {
     everywhere(&Team::world(), "crowd").await
 }
 
-/// Collectives until an error.
+/// Runs collectives until an error.
 async fn until_death(team: &Team) -> Result<()> {
     loop {
         team.barrier().await?;
@@ -750,7 +751,7 @@ async fn until_death(team: &Team) -> Result<()> {
     }
 }
 
-/// All errors of a finish, one by one.
+/// Returns all errors of a finish.
 fn causes(error: isles::Error) -> Vec<isles::Error> {
     if error.kind() == &ErrorKind::Several { error.causes() } else { vec![error] }
 }

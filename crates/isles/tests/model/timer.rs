@@ -1,7 +1,6 @@
 //! Sleeps, time-outs and deadlines, on idle and on busy places.
 //!
-//! On the host's clock, tests only check that a sleep is not too short. On the loopback time is simulated, so it is
-//! exact.
+//! On the host's clock, tests only check that a sleep is not too short. On the loopback, simulated time is exact.
 
 use isles::prelude::*;
 use isles::{ErrorKind, Plan, Result, simulate, timeout};
@@ -93,7 +92,7 @@ async fn a_sleep_ends_at_a_place_that_is_always_busy() -> Result<()> {
     Ok(())
 }
 
-/// Runs `main` on three invented places in a calm world.
+/// Runs `main` on three simulated places in a calm world.
 fn invented<F: Future<Output = Result<()>> + 'static>(main: F) {
     simulate(3, Plan::calm(3), move || main).0.unwrap();
 }
@@ -136,7 +135,7 @@ fn sleeps_that_are_dropped_and_deadlines_that_are_kept_leave_no_timer() {
             timeout(Duration::from_secs(1), isles::yield_now()).await?;
             finish(async { spawn(isles::yield_now()) }).deadline(Duration::from_secs(1)).await?;
         }
-        // Nothing is left that would come before this.
+        // Nothing is pending that would come before this.
         let began = isles::now();
         isles::sleep(Duration::from_secs(2)).await;
         assert!(isles::now() - began < Duration::from_millis(2_001));

@@ -5,7 +5,7 @@
 use isles::prelude::*;
 use isles::{Plan, RunReport};
 
-/// A graph of which a body uses one list. Its other fields would be seen in the bytes; one of them cannot travel.
+/// A graph whose bodies use one list. Its other fields would increase the bytes; one of them cannot travel.
 struct Graph {
     offsets: Vec<u32>,
     targets: Vec<u64>,
@@ -38,7 +38,7 @@ impl Graph {
         at!(place, self.targets.len() + self.name.len()).await
     }
 
-    /// Uses all call sites: `calls` times the first one, once the others.
+    /// Uses all call sites: the first one `calls` times, the others once.
     async fn ask(&self, calls: usize) -> isles::Result<()> {
         let place = here().next();
         for _ in 0..calls {
@@ -52,12 +52,12 @@ impl Graph {
     }
 }
 
-/// Calls and bytes of the sites of a program with such a graph, in the order of the lines above.
+/// Returns the calls and bytes of the sites of a program with such a graph, in the order of the lines above.
 fn sites(vertices: u32, targets: usize, calls: usize) -> Vec<(u64, u64)> {
     let main = move || async move { Graph::new(vertices, targets).ask(calls).await };
     let (result, report, _): (_, RunReport, u64) = isles::simulate(2, Plan::calm(1), main);
     result.unwrap();
-    // The table that `ISLES_REPORT=captures` prints: calls, bytes, bytes a call, and the site.
+    // The table that `ISLES_REPORT=captures` prints: calls, bytes, bytes per call, and the site.
     let table = report.captures();
     let rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
     let mut sites: Vec<_> = rows.filter(|row| row[3].starts_with(file!())).collect();
@@ -67,13 +67,13 @@ fn sites(vertices: u32, targets: usize, calls: usize) -> Vec<(u64, u64)> {
     sites.into_iter().map(|row| (number(row[0]), number(row[1]))).collect()
 }
 
-/// Bytes that name the entry of the body and the finish that counts it.
+/// Bytes that identify the entry of the body and the finish that counts it.
 const TASK: u64 = 8 + 16;
 
-/// The same, and where the answer goes.
+/// As `TASK`, and the destination of the result.
 const CALL: u64 = TASK + 8;
 
-/// The length of a slice.
+/// Bytes of the length of a slice.
 const LEN: u64 = 8;
 
 #[test]
@@ -81,10 +81,10 @@ fn a_call_ships_the_fields_and_variables_that_its_body_uses_and_nothing_else() {
     for (vertices, targets, calls) in [(9, 1, 3), (9, 1000, 1), (109, 1, 2)] {
         let (offsets, vertex) = (LEN + 4 * (vertices as u64 + 1), size_of::<usize>() as u64);
         let (text, calls_of_first) = (22 * targets as u64, calls as u64);
-        // A long slice starts at a multiple of 64 bytes; the length of a text is of one byte below 128, of three here.
+        // A long slice starts at a multiple of 64 bytes; the length of a text takes one byte below 128, and three here.
         let (padding, text_len) = if targets == 1 { (0, 1) } else { (64 - (CALL + LEN), 3) };
         let expected = [
-            // `self.offsets` and `vertex`, once, however often the body names them.
+            // `self.offsets` and `vertex`, once each, however often the body names them.
             (calls_of_first, calls_of_first * (CALL + offsets + vertex)),
             (1, CALL + offsets + vertex),
             // One number.

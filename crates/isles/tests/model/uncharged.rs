@@ -6,19 +6,19 @@ use isles::Launch;
 use isles::prelude::*;
 use std::process::Command;
 
-/// The time that this thread has had on a core of the host.
+/// Returns the processor time of this thread on the host.
 fn thread_time_ns() -> u64 {
     let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     times.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// Computes until this thread has had a core for `milliseconds`, however busy the host is.
+/// Computes for `milliseconds` of processor time of this thread, however busy the host is.
 fn compute(milliseconds: u64) {
     let end = thread_time_ns() + milliseconds * 1_000_000;
     while thread_time_ns() < end {}
 }
 
-/// Runs a program on two cores, whose places compute for a fifth of a second and then say `cycles`.
+/// Runs a program on two cores, whose places compute for a fifth of a second and then declare `cycles`.
 fn program(cycles: u64) {
     let main = move || async move {
         finish(async {
@@ -47,7 +47,7 @@ fn says_what_it_costs() {
     program(100_000_000);
 }
 
-/// Runs the program `name`, with these additional settings; returns its lines on standard error.
+/// Runs the program `name` with the settings `more`. Returns its lines on standard error.
 fn said(name: &str, more: &[(&str, &str)]) -> Vec<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command

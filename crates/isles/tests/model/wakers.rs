@@ -14,7 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
-/// Threads that wake.
+/// Number of threads that wake tasks.
 const THREADS: u64 = 3;
 
 /// Order for a waking thread.

@@ -25,7 +25,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The name under which states of jobs are kept.
+/// Name of the program in stored states of jobs.
 const PROGRAM: &str = "isles-jobs";
 
 #[derive(Parser)]
@@ -162,7 +162,7 @@ impl FromArgMatches for OrderCommand {
     }
 }
 
-/// The help of `start`, as the table of orders has it.
+/// Returns the help of `start` from the table of orders.
 fn about_start() -> &'static str {
     OrderInfo::of_name("start").map_or("", |order| order.about)
 }
@@ -514,7 +514,7 @@ fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
     text
 }
 
-/// Foreign text without terminal control characters.
+/// Returns foreign text without terminal control characters.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|symbol| if steers_text(symbol) { char::REPLACEMENT_CHARACTER } else { symbol })

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
 pub enum JobRequest {
-    /// All jobs.
+    /// Lists all jobs.
     List,
-    /// All cores, with the score that chooses one.
+    /// Lists all cores, with the score that chooses one.
     Cores,
     /// Creates a job without starting it.
     Create(JobSpec),
@@ -32,18 +32,18 @@ pub enum JobRequest {
     Order {
         /// Its number.
         job: u64,
-        /// Order to the job.
+        /// The order.
         #[serde(flatten)]
         order: JobOrder,
     },
-    /// The last lines that a job has written.
+    /// Returns the last lines that a job has written.
     Output {
         /// Its number.
         job: u64,
         /// Number of lines.
         lines: usize,
     },
-    /// Sets the clock divider, on a chip: of the supply of a place, of its tile alone, or of all.
+    /// Sets the clock divider on a chip: of the supply of a place, of its tile alone, or of all supplies.
     Clock {
         /// The divider.
         divider: u32,
@@ -53,16 +53,16 @@ pub enum JobRequest {
         #[serde(default)]
         tile: bool,
     },
-    /// Sets the voltage, on a chip: of the supply of a place, or of all. Clocks stay.
+    /// Sets the voltage on a chip: of the supply of a place, or of all supplies. Clocks stay.
     Voltage {
-        /// In volts, rounded up to the next step.
+        /// Volts, rounded up to the next step.
         volts: f64,
         /// A place of the supply; all supplies if absent.
         at: Option<usize>,
     },
     /// Sets the governor of the clocks of a chip, or of one of its supplies.
     Govern {
-        /// Its name, as `--governor` takes it.
+        /// The governor, as for `--governor`.
         policy: String,
         /// A place of the supply; the whole chip if absent.
         #[serde(default)]
@@ -99,7 +99,7 @@ pub enum JobReply {
     },
     /// All cores.
     Cores {
-        /// The policy that chooses one.
+        /// Policy for the choice of a core.
         policy: String,
         /// Governor of the chip's clocks, on a chip.
         governor: Option<String>,
@@ -177,9 +177,9 @@ pub struct JobView {
 pub struct CoreView {
     /// Its place.
     pub place: usize,
-    /// Use of its processor in percent, and of its memory.
+    /// Use of its processor in percent.
     pub processor: f64,
-    /// In percent.
+    /// Use of its memory in percent.
     pub memory: f64,
     /// Use of its processor by anything that is not a job, in percent.
     pub other: f64,
@@ -187,16 +187,16 @@ pub struct CoreView {
     pub jobs: Vec<u64>,
     /// Divider of its clock, on a chip.
     pub divider: Option<u32>,
-    /// The number of its supply, on a chip: cores with the same one change together.
+    /// Number of its supply, on a chip: cores with the same supply change together.
     pub supply: Option<u32>,
-    /// Its rate in megahertz, on a chip.
+    /// Its clock rate in megahertz, on a chip.
     pub megahertz: Option<f64>,
-    /// Voltage of its supply, on a chip that defines it.
+    /// Voltage of its supply in volts, on a chip that defines it.
     pub volts: Option<f64>,
     /// Governor of its supply's clocks, on a chip.
     pub governor: Option<String>,
     /// `true` if its place is dead.
     pub is_dead: bool,
-    /// Its score by the policy; less is better.
+    /// Its score by the policy; lower is better.
     pub score: f64,
 }

@@ -1,4 +1,4 @@
-//! The orders to jobs: one table, from which the server, the command, the page and the documents are derived.
+//! The orders to jobs: one table, from which the server, the command line, the page and the documents are derived.
 //!
 //! The permitted states are those of the state machine of `isles_protocol::job`, to which a row refers by its verb.
 //! Invariant: each [`JobOrder`] has one row, and the name of the row is its name on the wire.
@@ -45,7 +45,7 @@ impl JobOrder {
         }
     }
 
-    /// The transition of the job's state; `None` if the state does not change.
+    /// Returns the transition of the job's state; `None` if the state does not change.
     pub(crate) fn verb(self) -> Option<JobVerb> {
         ORDERS.iter().find(|row| row.order == self.with_place(None))?.verb
     }
@@ -54,7 +54,7 @@ impl JobOrder {
 /// A row of the table of orders.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderInfo {
-    /// The order, to the best place if it goes to one.
+    /// The order, without a place.
     pub order: JobOrder,
     /// Its name, on the wire and on the command line.
     pub name: &'static str,
@@ -62,7 +62,7 @@ pub struct OrderInfo {
     pub about: &'static str,
     /// The transition of the job's state; `None` if the state does not change.
     pub verb: Option<JobVerb>,
-    /// The flag that names its place, and the help of that; `None` if it has none.
+    /// The flag for its place and the help of the flag; `None` if it has no place.
     pub place: Option<(&'static str, &'static str)>,
     /// `true` if the order applies to a command only with CRIU.
     pub needs_criu: bool,
@@ -148,7 +148,7 @@ mod tests {
         states.iter().map(|state| state.name()).collect()
     }
 
-    /// The orders and states as the page knows them.
+    /// Returns the orders and states as source text of the page.
     fn page_types() -> String {
         let quoted = |states: &[JobState]| format!("[\"{}\"]", names(states).join("\", \""));
         let mut text = format!(
@@ -180,7 +180,7 @@ mod tests {
         )
     }
 
-    /// The table of the user's page.
+    /// Returns the table of the user's page.
     fn orders_table() -> String {
         let mut text = "| Order | When the job is | What it does |\n|---|---|---|\n".to_owned();
         for order in &ORDERS {

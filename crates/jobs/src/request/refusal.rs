@@ -39,7 +39,7 @@ macro_rules! refusal_kinds {
                 }
             }
 
-            /// The class of all refusals of this kind.
+            /// Returns the class of all refusals of this kind.
             pub fn class(self) -> RefusalClass {
                 match self {
                     $(RefusalKind::$kind => RefusalClass::$class,)*
@@ -68,7 +68,7 @@ refusal_kinds! {
     Governed "governed" Conflict;
     /// The message is not a request.
     BadRequest "bad-request" Malformed;
-    /// A page may not ask for it.
+    /// The request is not permitted from a page.
     NotFromPage "not-from-page" NotAllowed;
     /// Command jobs are not permitted: from a page, or on a chip.
     CommandsNotAllowed "commands-not-allowed" NotAllowed;
@@ -110,7 +110,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal of that kind.
+    /// Returns a refusal of that kind.
     pub(crate) fn of(kind: RefusalKind, reason: impl Into<String>) -> Refusal {
         Refusal { kind, class: kind.class(), reason: reason.into() }
     }
@@ -128,7 +128,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// The text of a file of the repository.
+    /// Returns the text of a file of the repository.
     fn file(path: &str) -> String {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         fs::read_to_string(root.join(path)).unwrap()

@@ -13,7 +13,7 @@ pub type Environment = Vec<(String, String)>;
 /// The process that requests a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
-    /// Its working folder, from the root.
+    /// Its working folder, as an absolute path.
     pub folder: PathBuf,
     /// All its variables.
     pub environment: Environment,
@@ -23,7 +23,7 @@ impl Caller {
     /// Returns this process, and the names of its non-UTF-8 variables, which are left out.
     ///
     /// # Errors
-    /// The working folder is gone, or its path is no UTF-8: a line.
+    /// The working folder is gone, or its path is not UTF-8: a line.
     pub fn this() -> Result<(Caller, Vec<String>), String> {
         let folder = std::env::current_dir().map_err(|cause| format!("the working folder: {cause}"))?;
         if folder.to_str().is_none() {
@@ -41,7 +41,7 @@ impl Caller {
         Ok((Caller { folder, environment }, left_out))
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 /// Change of clocks or voltage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ClockOrder {
-    /// All clocks of a supply by this divider, the voltage following.
+    /// Sets the divider of all clocks of a supply, and the voltage with it.
     Supply(u32),
-    /// The clock of a tile by this divider, at the present voltage.
+    /// Sets the divider of the clock of a tile, at the present voltage.
     Tile(u32),
-    /// The voltage of a supply, in volts; clocks stay.
+    /// Sets the voltage of a supply, in volts; clocks stay.
     Voltage(f64),
 }
 
@@ -35,14 +35,14 @@ pub(crate) enum ClockScope {
 /// Outcome of a change at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum ChangeOutcome {
-    /// Not made here.
+    /// This place does not make the change.
     Nothing,
     Changed,
     /// Refused, because this governor controls the clocks.
     Governed(String),
 }
 
-/// Requests a change from all places that are `alive` and in `scope`; returns the number that made it.
+/// Requests a change from all places that are `alive` and in `scope`. Returns the number of places that made it.
 ///
 /// # Errors
 /// The first refusal.
@@ -68,7 +68,7 @@ pub(crate) async fn change(order: ClockOrder, scope: ClockScope, alive: &[Place]
     }
 }
 
-/// Makes a change, if this place is one that makes it.
+/// Makes a change, if this place is the one to make it.
 fn change_here(order: ClockOrder, scope: ClockScope) -> Result<ChangeOutcome, Refusal> {
     let Some(supply) = clocks::supply() else { return Ok(ChangeOutcome::Nothing) };
     let is_asked = match scope {
@@ -91,7 +91,7 @@ fn change_here(order: ClockOrder, scope: ClockScope) -> Result<ChangeOutcome, Re
     })
 }
 
-/// The supply of a place.
+/// Returns the supply of a place.
 ///
 /// # Errors
 /// Its clocks cannot be divided, or it is dead.
@@ -100,10 +100,10 @@ pub(crate) async fn supply_of(place: Place) -> Result<u32, Refusal> {
     supply.map_err(|error| Refusal::from(error.to_string()))?.ok_or_else(fixed)
 }
 
-/// Puts the chip, or the supply of a place alone, under another governor.
+/// Sets the governor of the chip, or only of the supply of a place.
 ///
 /// # Errors
-/// There is none of that name, or it is not for this run; the place is dead.
+/// There is no governor of that name, or it is not for this run, or the place is dead.
 pub(crate) async fn govern(policy: String, at: Option<Place>) -> Result<(), Refusal> {
     let Some(place) = at else { return govern_here(&policy, false) };
     let answer = at!(place, [policy] govern_here(&policy, true)).await;

@@ -1,7 +1,7 @@
 //! System commands as jobs, and processor accounting.
 //!
-//! A command is a process group of its own, with its words as they are: no shell reads them. Its output goes straight
-//! into its file. SIGSTOP pauses it and SIGKILL kills it, together with all processes that it has started; it ends with
+//! A command is a process group of its own and gets its words unchanged: no shell reads them. Its output goes directly
+//! to its file. SIGSTOP pauses it and SIGKILL kills it, together with all processes that it has started; it ends with
 //! its place. CRIU checkpoints it, if it can.
 
 use crate::command_queue::NumberedCommand;
@@ -22,10 +22,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Polling interval of a command that has not begun.
 const START_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Ticks of the system's accounts in a second, on every Linux.
+/// Ticks per second of the system's accounting, on every Linux.
 const TICKS: u64 = 100;
 
-/// Bytes of a page in the system's accounts of memory.
+/// Bytes of a page in the system's accounting of memory.
 const PAGE_BYTES: u64 = 4096;
 
 /// Runs a command to its end; returns `None` if the job server has its state.
@@ -83,8 +83,8 @@ pub(crate) async fn run(
     }
 }
 
-/// Dumps a command, sends its state and waits for the control after `number`. Returns the command if it goes on here,
-/// otherwise the last report as of [`run`].
+/// Dumps a command, sends its state and waits for the control after `number`. Returns the command if it continues here,
+/// otherwise the last report as for [`run`].
 ///
 /// # Errors
 /// The job server is dead; the command is killed.
@@ -110,7 +110,7 @@ async fn save(
     };
     drop(command);
     send_event(events, order.id, JobEventKind::Saved(image.to_state())).await?;
-    // Only the job server knows whether that is written, and what the command is to do then.
+    // Only the job server knows whether the state is written, and what the command must do then.
     let restored = match next().await {
         Control::Leave => return Ok(Err(None)),
         Control::Kill => Ok(None),
@@ -132,7 +132,7 @@ fn is_killed(wanted: &Monitor<NumberedCommand>) -> bool {
 /// Dumps a command, which ends it. Returns `None` if the job is killed meanwhile.
 ///
 /// # Errors
-/// The reason; the command runs on, and no image is left.
+/// The reason; the command continues, and no image is left.
 async fn dump(
     command: &mut RunningCommand,
     order: &StartOrder,
@@ -148,14 +148,14 @@ async fn dump(
         image.remove(); // others need the room
         return is_dumped.map(|_| None);
     }
-    // Its number is free for the restored process when nobody can ask for its end any more.
+    // Its process id becomes free for the restored process once the command has been reaped.
     while !is_killed(wanted) && matches!(command.child.try_wait(), Ok(None)) {
         isles::sleep(START_POLL_INTERVAL).await;
     }
     Ok(Some(image))
 }
 
-/// Waits for the end of `criu dump`. Ends it and returns `false` if the job is killed meanwhile.
+/// Waits for the end of `criu dump`. Kills it and returns `false` if the job is killed meanwhile.
 ///
 /// # Errors
 /// The dump has failed: the reason.
@@ -181,16 +181,16 @@ async fn finish_dump(
     }
 }
 
-/// Restores a command, and lets it run. Returns `None` if the job is killed meanwhile.
+/// Restores a command and resumes it. Returns `None` if the job is killed meanwhile.
 ///
 /// # Errors
-/// The reason; the image is as it was, and no process of the command is left.
+/// The reason; the image is unchanged, and no process of the command is left.
 async fn restore(
     image: &CommandImage,
     order: &StartOrder,
     wanted: &Monitor<NumberedCommand>,
 ) -> Result<Option<RunningCommand>, String> {
-    // CRIU is that of the place: the restored processes have the environment that they had.
+    // CRIU runs in the environment of the place; the restored processes keep their own.
     let words = image.restore_words().map_err(|fault| format!("cannot restore it: {fault}"))?;
     let mut command = start(&words, order, None).await?;
     command.mark.clone_from(&image.mark);
@@ -207,17 +207,17 @@ async fn restore(
         }
     }
     command.process = image.process;
-    // It may have been dumped while it was paused: CRIU has stopped it again.
+    // If it was paused when it was dumped, CRIU has stopped it again.
     command.is_paused = true;
     command.pause(false);
     Ok(Some(command))
 }
 
-/// A command that is killed if its job is dropped, with all that it has started.
+/// A command that is killed, with all processes that it has started, if its job is dropped.
 struct RunningCommand {
-    /// The command; a process that waits for it, if it was restored.
+    /// The command or, if it was restored, a process that waits for it.
     child: Child,
-    /// Number of the command and of its process group.
+    /// Process id of the command, and of its process group.
     process: u32,
     mark: String,
     is_paused: bool,
@@ -230,7 +230,7 @@ impl RunningCommand {
         }
     }
 
-    /// Pauses the command, or lets it go on.
+    /// Pauses or resumes the command.
     fn pause(&mut self, pauses: bool) {
         if pauses != self.is_paused {
             self.signal(if pauses { Signal::STOP } else { Signal::CONT });
@@ -252,7 +252,7 @@ impl Drop for RunningCommand {
     }
 }
 
-/// Starts a command where `caller` is, and waits until it has begun.
+/// Starts a command in the folder and environment of `caller`, and waits until it has begun.
 async fn start(
     words: &[String],
     order: &StartOrder,
@@ -297,7 +297,7 @@ fn usage(number: u32) -> Option<ProcessUsage> {
     read_usage(&format!("/proc/{number}/stat"))
 }
 
-/// Returns the time the calling thread has computed, on a real machine.
+/// Returns the processor time of the calling thread, on a real machine.
 pub(crate) fn thread_time() -> Option<Duration> {
     read_usage("/proc/thread-self/stat").map(|usage| usage.busy)
 }

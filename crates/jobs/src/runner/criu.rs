@@ -1,9 +1,9 @@
-//! Checkpoints of commands by CRIU, where the system has it.
+//! Checkpoints of commands by CRIU, if the system has it.
 //!
-//! A dump writes the processes of a command into a folder and ends them; a restore makes them again, with the same
-//! numbers, also at another place of the host. CRIU leaves a restored process to the program that it becomes, which is
-//! [`wait_if_requested`]: the place sees its exit code as that of the command. Invariant: of an image and its processes
-//! one exists, or both until the job server has heard that the command runs.
+//! A dump writes the processes of a command to a folder and ends them; a restore recreates them with the same process
+//! ids, also at another place of the host. After a restore, CRIU executes [`wait_if_requested`], which waits for the
+//! restored process and ends in the same way; so the place gets the exit code of the command. Invariant: either an
+//! image or its processes exist, or both until the job server knows that the command runs.
 
 use crate::job::{from_bytes, to_bytes};
 use rustix::io::Errno;
@@ -18,13 +18,13 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The program.
+/// Name of the program.
 const CRIU: &str = "criu";
 
-/// The first argument of a process that waits for a restored one.
+/// First argument of a process that waits for a restored one.
 const WAIT: &str = "isles-wait-for-a-restored-command";
 
-/// Signal numbers from here on are exit codes of a shell for a process that a signal has ended.
+/// Offset of the exit codes that a shell uses for a process ended by a signal: 128 plus the signal.
 const SIGNAL_CODES: i32 = 128;
 
 /// Names of files in the folder of an image.
@@ -32,16 +32,16 @@ const DUMP_LOG: &str = "dump.log";
 const RESTORE_LOG: &str = "restore.log";
 const PROCESS_FILE: &str = "process";
 
-/// The file that is there until a restore has ended well. Its removal needs no room on a full disk.
+/// File that exists until a restore has succeeded. Its removal needs no space on a full disk.
 const RESTORING_FILE: &str = "restoring";
 
-/// Most time that `criu check` may take.
+/// Time limit of `criu check`.
 const CHECK_LIMIT: Duration = Duration::from_secs(5);
 
-/// Interval between looks at `criu check`.
+/// Polling interval of `criu check`.
 const CHECK_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Why commands cannot be checkpointed here; `None` if they can.
+/// Reason for which commands cannot be checkpointed here; `None` if they can.
 static LACK: OnceLock<Option<String>> = OnceLock::new();
 
 /// Begins `criu check` in a thread of its own, once per process.
@@ -54,7 +54,8 @@ pub(crate) fn is_checked() -> bool {
     LACK.get().is_some()
 }
 
-/// Returns why commands cannot be checkpointed here, or `None` if `criu check` has passed. Never blocks.
+/// Returns the reason for which commands cannot be checkpointed here, or `None` if `criu check` has passed. Never
+/// blocks.
 pub(crate) fn lack() -> Option<&'static str> {
     LACK.get().map_or(Some("it has not been checked"), Option::as_deref)
 }
@@ -62,7 +63,7 @@ pub(crate) fn lack() -> Option<&'static str> {
 /// Runs `criu check` for at most `limit`.
 ///
 /// # Errors
-/// Why CRIU is not usable.
+/// The reason for which CRIU is not usable.
 fn check(criu: &Path, limit: Duration) -> Result<(), String> {
     let deadline = Instant::now() + limit;
     let mut command = Command::new(criu);
@@ -106,9 +107,9 @@ fn last_error(text: &str) -> &str {
 /// The state of a command that was dumped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CommandImage {
-    /// The process that was the command, and its process group.
+    /// Process id of the command, and of its process group.
     pub(crate) process: u32,
-    /// The mark of the start in which the command began, which its environment keeps.
+    /// The mark of the first start of the command, which its environment keeps.
     pub(crate) mark: String,
     /// The folder.
     pub(crate) folder: PathBuf,
@@ -120,15 +121,15 @@ impl CommandImage {
     }
 
     /// # Errors
-    /// `state` is none of a command.
+    /// `state` is not that of a command.
     pub(crate) fn of_state(state: &[u8]) -> Result<CommandImage, String> {
         from_bytes(state)
     }
 
-    /// Begins to dump the processes, which end if that succeeds and go on as before if it fails.
+    /// Begins to dump the processes, which end if that succeeds and continue if it fails.
     ///
     /// # Errors
-    /// The folder cannot be made, or CRIU cannot be started.
+    /// The folder cannot be created, or CRIU cannot be started.
     pub(crate) fn begin_dump(&self) -> io::Result<Child> {
         self.remove();
         fs::create_dir(&self.folder)?;
@@ -156,7 +157,7 @@ impl CommandImage {
         Ok(words)
     }
 
-    /// Returns `true` if the processes are there again, and CRIU has finished with them. It writes its process file
+    /// Returns `true` if the processes exist again and CRIU has finished with them. CRIU writes its process file
     /// earlier, and can fail or send SIGSTOP after that.
     pub(crate) fn is_restored(&self) -> bool {
         let text = fs::read_to_string(self.folder.join(PROCESS_FILE)).unwrap_or_default();
@@ -168,12 +169,12 @@ impl CommandImage {
         let _ = fs::remove_dir_all(&self.folder); // it need not be there
     }
 
-    /// Returns why a dump has failed, as its log says.
+    /// Returns the reason for which a dump has failed, from its log.
     pub(crate) fn dump_fault(&self) -> String {
         self.fault(DUMP_LOG)
     }
 
-    /// Returns why a restore has failed, as its log says.
+    /// Returns the reason for which a restore has failed, from its log.
     pub(crate) fn restore_fault(&self) -> String {
         self.fault(RESTORE_LOG)
     }
@@ -184,8 +185,8 @@ impl CommandImage {
     }
 }
 
-/// Reports that CRIU has finished, waits for the restored process and ends as it has ended, if this process was started
-/// for that; else does nothing.
+/// If this process was started by CRIU to wait for a restored process: reports that CRIU has finished, waits for that
+/// process and ends in the same way. Otherwise does nothing.
 pub(crate) fn wait_if_requested() {
     let mut arguments = args_os().skip(1);
     if arguments.next().is_none_or(|first| first != WAIT) {
@@ -211,7 +212,7 @@ pub(crate) fn wait_if_requested() {
     exit(SIGNAL_CODES + number);
 }
 
-/// Returns the process as the system's calls take it.
+/// Converts a process id to the type of system calls.
 pub(crate) fn process_id(number: u32) -> Option<Pid> {
     i32::try_from(number).ok().and_then(Pid::from_raw)
 }

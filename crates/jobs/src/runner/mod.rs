@@ -1,4 +1,4 @@
-//! The job runner of a place: runs its jobs, one step each in turn, and reports to the job server.
+//! The job runner of a place: runs the steps of its jobs in turn, and reports to the job server.
 //!
 //! Invariant: the job server receives one end of each job sent here, unless the place dies; a report names its start,
 //! so a late report of an earlier one is recognised.
@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Lines that are buffered before they are sent.
+/// Number of lines that are buffered before they are sent.
 const LINES: usize = 64;
 
 /// Time after which even few lines are sent.
@@ -35,7 +35,7 @@ pub(crate) fn set_modelled(is_modelled: bool) {
     MODELLED.get_or_init(|| is_modelled);
 }
 
-/// Longest time that a job runs steps before its place does anything else.
+/// Maximum time for which a job runs steps before its place does anything else.
 const TURN: Duration = Duration::from_millis(2);
 
 /// Command to a running job.
@@ -90,9 +90,9 @@ pub(crate) enum JobEventKind {
     Started,
     Output(Vec<String>),
     Saved(Vec<u8>),
-    /// Its state could not be written; it is as it was.
+    /// Its state could not be written; the job is unchanged.
     Unsaved(String),
-    /// A command could not be restored from this state, which is as it was.
+    /// A command could not be restored from this state, which is unchanged.
     Unrestored {
         fault: String,
         state: Vec<u8>,
@@ -122,7 +122,7 @@ pub(crate) struct JobRunner {
 /// A job as seen by others at its place.
 pub(crate) struct RunningJob {
     pub(crate) command: Rc<Monitor<NumberedCommand>>,
-    /// Time the job has computed, and bytes it holds.
+    /// Computing time of the job, and bytes that it holds.
     pub(crate) busy: Duration,
     pub(crate) memory: u64,
 }
@@ -135,7 +135,7 @@ pub(crate) struct UsageSample {
     /// Time since the last sample, and the processor time in it, for jobs or anything else.
     pub(crate) passed: Duration,
     pub(crate) busy: Duration,
-    /// Of each job, how long it has computed so far, and its memory.
+    /// Each job with its computing time so far and its memory.
     pub(crate) jobs: Vec<(StartId, Duration, u64)>,
     /// Divider of the core's clock, on a chip.
     pub(crate) divider: Option<u32>,
@@ -198,7 +198,7 @@ impl JobRunner {
     }
 }
 
-/// Runs a job at the place of the calling task, to its end.
+/// Runs a job to its end at the place of the calling task.
 ///
 /// # Errors
 /// The job server is dead.
@@ -235,7 +235,7 @@ pub(crate) async fn send_event(
     Ok(())
 }
 
-/// Runs the steps of a job until it ends; returns the last report, or `None` if the job server has its state.
+/// Runs the steps of a job until it ends. Returns the last report, or `None` if the job server has its state.
 async fn steps(
     runners: &PlaceLocal<JobRunner>,
     id: StartId,
@@ -279,7 +279,7 @@ async fn steps(
     }
 }
 
-/// Runs steps for a turn, and records their time. A panic in one is a failure of the job.
+/// Runs steps for one turn, and records their time. A panic in a step fails the job.
 fn step(
     runners: &PlaceLocal<JobRunner>,
     id: StartId,

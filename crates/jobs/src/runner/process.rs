@@ -1,9 +1,9 @@
 //! The processes of commands: start, end with their place, and identification.
 //!
-//! A place starts its own program, which asks the system for SIGKILL when the place ends and only then becomes the
-//! command: so a command never outlives its place unnoticed. Processes that a command starts inherit a variable that
-//! names the start of the job, so that a survivor can find and kill them. Invariant: a process is killed only if its
-//! environment names that start.
+//! A place starts its own program, which requests SIGKILL for the end of the place and only then becomes the command:
+//! so a command never outlives its place unnoticed. Processes that a command starts inherit a variable that names the
+//! start of the job, so that a survivor can find and kill them. Invariant: a process is killed only if its environment
+//! names that start.
 
 use crate::runner::Caller;
 use rustix::process::{
@@ -18,19 +18,20 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio, exit, id};
 
-/// The first argument of a process that will become a command, followed by the process of its place and the words.
+/// First argument of a process that will become a command, followed by the process id of its place and the words.
 const BECOME: &str = "isles-become-a-command-of-process";
 
-/// The variable that names the start of a job, in the environment of its command. It does not begin as settings do.
+/// Variable that names the start of a job, in the environment of its command. It does not have the prefix of settings.
 const VARIABLE: &str = "JOB_OF_ISLES";
 
-/// Most searches for processes: each may have started others since the last one.
+/// Maximum number of searches for processes, because processes may have started others since the last search.
 const SWEEPS: usize = 16;
 
-/// Starts the process that becomes the command `words`, where `caller` is, in a process group of its own.
+/// Starts the process that becomes the command `words`, in the folder and environment of `caller` and in a process
+/// group of its own.
 ///
 /// # Errors
-/// The system refuses it.
+/// The system refuses to start a process.
 pub(crate) fn spawn_command(
     words: &[String],
     caller: Option<&Caller>,
@@ -49,15 +50,15 @@ pub(crate) fn spawn_command(
     Ok((command.spawn()?, StartingCommand { fault, text: Vec::new() }))
 }
 
-/// A starting command, which reports why it cannot begin.
+/// A starting command, which reports an error if it cannot begin.
 pub(crate) struct StartingCommand {
     fault: UnixStream,
     text: Vec<u8>,
 }
 
 impl StartingCommand {
-    /// Returns `Ok` if the command has begun, an error that says why it cannot begin, or `None` if that is not known
-    /// yet.
+    /// Returns `Ok` if the command has begun, an error with the reason if it cannot begin, or `None` if that is not
+    /// known yet.
     pub(crate) fn outcome(&mut self) -> Option<Result<(), String>> {
         match self.fault.read_to_end(&mut self.text) {
             Err(fault) if fault.kind() == io::ErrorKind::WouldBlock => None,
@@ -69,7 +70,7 @@ impl StartingCommand {
     }
 }
 
-/// Becomes a command, if this process was started as one; else does nothing.
+/// Becomes a command, if this process was started as one; otherwise does nothing.
 pub(crate) fn exec_if_requested() {
     let mut arguments = args_os().skip(1);
     if arguments.next().is_none_or(|first| first != BECOME) {
@@ -82,13 +83,13 @@ pub(crate) fn exec_if_requested() {
     exit(127);
 }
 
-/// Returns only if that fails.
+/// Executes the command. Returns only if that fails.
 fn exec_command(words: Vec<OsString>) -> io::Error {
     let [parent, program, arguments @ ..] = &words[..] else { return io::ErrorKind::InvalidInput.into() };
     if let Err(fault) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return fault.into();
     }
-    // The place may have died before that.
+    // The place may have died before the request for the signal.
     if getppid().map(|ours| OsString::from(ours.as_raw_nonzero().to_string())).as_ref() != Some(parent) {
         exit(127);
     }
@@ -108,13 +109,13 @@ pub(crate) fn kill_child(number: u32) {
     }
 }
 
-/// Kills all processes whose environment has that mark.
+/// Kills all processes whose environment has `mark`.
 pub(crate) fn kill_marked(mark: &str) {
     let line = format!("{VARIABLE}={mark}").into_bytes();
     let _ = (0..SWEEPS).find(|_| kill_matching(&line) == 0);
 }
 
-/// Kills the processes that there are with that line in their environment; returns how many there were.
+/// Kills the present processes with `line` in their environment. Returns their number.
 fn kill_matching(line: &[u8]) -> usize {
     let Ok(processes) = fs::read_dir("/proc") else { return 0 };
     let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());

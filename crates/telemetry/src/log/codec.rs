@@ -11,10 +11,10 @@ use crate::sample::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Pairs of places of a frame, those with the most bytes.
+/// Maximum number of pairs of places in a frame, those with the most bytes.
 const PAIRS_MAX: usize = 256;
 
-/// Finishes of a frame.
+/// Maximum number of finishes in a frame.
 const FINISHES_MAX: usize = 256;
 
 /// Values of a place: liveness, time, copies, process, death, counters.
@@ -78,7 +78,7 @@ fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// A change with its sign in the last bit, so that small ones of either sign are short.
+/// Moves the sign of a change to the last bit, so that small changes of either sign are short.
 fn fold_sign(change: u64) -> u64 {
     let change = change as i64;
     ((change << 1) ^ (change >> 63)) as u64

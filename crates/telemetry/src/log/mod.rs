@@ -23,7 +23,7 @@ const MARK: [u8; 4] = *b"\xf7ISL";
 /// Bytes of a frame before its content: mark, kind, length, checksum.
 const FRAME_HEADER: usize = 13;
 
-/// Longest content of a frame in bytes; a sample of 32,768 places takes 8 MB at most.
+/// Maximum content of a frame in bytes; a sample of 32,768 places takes 8 MB at most.
 const CONTENT_MAX: usize = 16 << 20;
 
 /// Content of a frame.
@@ -60,7 +60,7 @@ impl FrameKind {
     }
 }
 
-/// The checksum of a frame: CRC-32 over its kind, its length and its content.
+/// Returns the checksum of a frame: CRC-32 over its kind, its length and its content.
 fn checksum(kind: u8, content: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&[kind]);
@@ -69,7 +69,7 @@ fn checksum(kind: u8, content: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// A frame as stored in the file.
+/// Returns a frame as stored in the file.
 fn frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(FRAME_HEADER + content.len());
     bytes.extend(MARK);

@@ -12,10 +12,10 @@ use std::io;
 use std::io::Read;
 use std::path::Path;
 
-/// Longest log that is read, in bytes; none of ours is longer.
+/// Maximum length of a log that is read, in bytes; no written log is longer.
 const LOG_BYTES_MAX: u64 = 512 << 20;
 
-/// Reason why a log cannot be replayed.
+/// Error of opening a log.
 #[derive(Debug)]
 pub enum LogError {
     /// A system call failed.
@@ -76,7 +76,7 @@ impl LogReader {
     /// Reads the log at `path` as far as it goes.
     ///
     /// # Errors
-    /// It is no log, or not even the description of its run is whole.
+    /// The file is no log, or even the description of its run is damaged.
     pub fn open(path: &Path) -> Result<RecordedRun, LogError> {
         let file = std::fs::File::open(path).map_err(LogError::Unreadable)?;
         let mut bytes = Vec::new();
@@ -181,7 +181,7 @@ impl RecordedRun {
         self.gaps
     }
 
-    /// The lines that `place` has printed, as far as they were kept, by their numbers.
+    /// Returns the lines that `place` has printed and that were kept, by their numbers.
     pub fn output(&self, place: u32) -> &[OutputLine] {
         self.output.get(&place).map_or(&[], Vec::as_slice)
     }
@@ -202,14 +202,14 @@ impl RecordedRun {
         (!self.samples.is_empty()).then(|| after.saturating_sub(1))
     }
 
-    /// The samples `from..to`, by number.
+    /// Returns the samples `from..to`, by index.
     pub fn samples(&self, from: usize, to: usize) -> Vec<Sample> {
         let mut found = Vec::new();
         self.visit(from, to, |sample| found.push(sample.clone()));
         found
     }
 
-    /// Calls `show` with the samples `from..to`, by index, in order.
+    /// Calls `visit` with the samples `from..to`, by index, in order.
     pub fn visit(&self, from: usize, to: usize, mut visit: impl FnMut(&Sample)) {
         let to = to.min(self.samples.len());
         let from = from.min(to);

@@ -15,7 +15,7 @@ fn scratch() -> PathBuf {
     std::env::temp_dir().join(format!("isles-log-{}-{number}", std::process::id()))
 }
 
-/// A run of three places, a sample a second, in which values rise, fall and jump.
+/// A run of three places with a sample each second, in which values rise, fall and jump.
 fn run(seconds: u64) -> Vec<Sample> {
     let sample = |second: u64| {
         let mut sample = Sample { time_ms: 1000 * second, model_ns: second, ..Sample::default() };
@@ -38,7 +38,7 @@ fn run(seconds: u64) -> Vec<Sample> {
     (0..seconds).map(sample).collect()
 }
 
-/// The log of such a run, as a file has it.
+/// The bytes of the log file of such a run.
 fn log(samples: &[Sample], end: Option<&str>) -> Vec<u8> {
     let path = scratch();
     let description = RunDescription { places: 3, program: "p".into(), ..RunDescription::default() };
@@ -53,7 +53,7 @@ fn log(samples: &[Sample], end: Option<&str>) -> Vec<u8> {
     bytes
 }
 
-/// As a frame keeps it: lists only every ten seconds.
+/// Returns `true` if `sample` was written, apart from the lists, which are written only every ten seconds.
 fn is_written(sample: &Sample, written: &[Sample]) -> bool {
     written.iter().any(|other| Sample { pairs: sample.pairs.clone(), ..other.clone() } == *sample)
 }

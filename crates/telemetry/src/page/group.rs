@@ -1,39 +1,39 @@
 //! A group of words under a sequence number, read as of one moment (a seqlock).
 //!
-//! The first word is the sequence number: odd while the one writer writes. The writer never waits; a reader that finds
-//! the number odd or changed has read a mixture and tries again. Boehm, *Can seqlocks get along with programming
-//! language memory models?* (MSPC 2012), figure 4 (writer) and section 4 (reader with fences). Invariant: one writer a
-//! group. A reader of the product has no mapping and orders its reads by system calls; [`read`] is for owned memory.
+//! The first word is the sequence number, which is odd during a write. The writer never waits; a reader that finds the
+//! number odd or changed has read a mixture and tries again. Boehm, *Can seqlocks get along with programming language
+//! memory models?* (MSPC 2012), figure 4 (writer) and section 4 (reader with fences). Invariant: each group has one
+//! writer. A reader of the product has no mapping and orders its reads by system calls; [`read`] is for owned memory.
 
 use crate::page::sync::{AtomicU64, Ordering, fence};
 
 /// Stores `values` behind the sequence number `group[0]`. The group is one word longer than `values`.
 ///
 /// # Panics
-/// If it is not.
+/// If the group has another length.
 pub(crate) fn write(group: &[AtomicU64], values: &[u64]) {
     assert_eq!(group.len(), values.len() + 1, "a group of another length");
     let (sequence, words) = (&group[0], &group[1..]);
-    // Relaxed: this is the only writer. An odd number that a dead writer left is passed over.
+    // Relaxed: this is the only writer. An odd number left by a dead writer is skipped.
     let odd = sequence.load(Ordering::Relaxed) | 1;
     sequence.store(odd, Ordering::Relaxed);
     // PAIR group.begin: publish
     fence(Ordering::Release);
     for (word, value) in words.iter().zip(values) {
-        // Relaxed: ordered by the fence before and the store behind.
+        // Relaxed: ordered by the fence before and the store after.
         word.store(*value, Ordering::Relaxed);
     }
     // PAIR group.end: publish
     sequence.store(odd.wrapping_add(1), Ordering::Release);
 }
 
-/// Reads the group into `values`; `false` if a write was under way, and then they are a mixture.
+/// Reads the group into `values`. Returns `false` if a write was in progress; `values` is then a mixture.
 #[cfg(any(test, loom))]
 pub(crate) fn read(group: &[AtomicU64], values: &mut [u64]) -> bool {
     // PAIR group.end: observe
     let before = group[0].load(Ordering::Acquire);
     for (word, value) in group[1..].iter().zip(values) {
-        // Relaxed: ordered by the load before and the fence behind.
+        // Relaxed: ordered by the load before and the fence after.
         *value = word.load(Ordering::Relaxed);
     }
     // PAIR group.begin: observe

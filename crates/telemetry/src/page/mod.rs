@@ -31,17 +31,17 @@ const LINE: u64 = 8;
 /// Words of the header.
 const HEADER_WORDS: u64 = 64;
 
-/// Most places of a run whose messages are counted by pair, which takes 16 MiB, and whose output is kept, which takes
-/// 16 MiB more if all print.
+/// Maximum number of places of a run whose messages are counted by pair, which takes 16 MiB, and whose output is kept,
+/// which takes another 16 MiB if all print.
 const PEERS_MAX: u32 = 1024;
 
-/// Most places of an observed run, the same as of any run.
+/// Maximum number of places of an observed run, the same as of any run.
 pub(crate) const PLACES_MAX: u32 = 32_768;
 
-/// Most links of a chip whose load is shown.
+/// Maximum number of links of a chip whose load is shown.
 const LINKS_MAX: u32 = 1 << 20;
 
-/// Words of the header, by what they hold.
+/// Indices of the words of the header.
 mod header {
     pub const MAGIC: usize = 0;
     pub const VERSION: usize = 1;
@@ -77,7 +77,7 @@ const PLACE_VALUES: usize = STATE_WORDS + COUNTERS.len();
 /// Words of a place after its group, each independent: done steps and total steps.
 const PROGRESS_WORDS: usize = 2;
 
-/// Words of the counters of a place, with its sequence number and its progress.
+/// Words of a place's counters, with its sequence number and its progress.
 const PLACE_WORDS: u64 = group_words(PLACE_VALUES + PROGRESS_WORDS);
 
 /// Bytes of the name of the steps of a program.
@@ -95,16 +95,16 @@ const FINISHES: usize = 8;
 /// Places that an open finish lists as awaited.
 pub const WAITS: usize = 4;
 
-/// Bytes of the line of the source that opened a finish; the end of it, if it is longer.
+/// Bytes of the source line that opened a finish; of a longer one, its end is kept.
 const LABEL_BYTES: usize = 64;
 
-/// Values of an open finish: number, parent, time, live tasks, whom it waits for, where it was opened.
+/// Values of an open finish: number, parent, time, live tasks, awaited places, source line.
 const FINISH_VALUES: usize = 4 + WAITS + LABEL_BYTES / 8;
 
 /// Values of the group of finishes of a place: the number of finishes listed, then their values.
 const FINISHES_VALUES: usize = 1 + FINISHES * FINISH_VALUES;
 
-/// Positions of the parts of the file; all in words.
+/// Positions of the parts of the file, all in words.
 ///
 /// They follow each other: the header, the deaths, the links, then the groups of counters, the groups of finishes, the
 /// rows of peers and the rings of output of all places. An untouched part takes no memory.
@@ -123,7 +123,7 @@ impl PageLayout {
     /// Returns the layout of the file of a run of `places` places, on a chip of `links` links.
     ///
     /// # Panics
-    /// If the number of places is beyond that of any run.
+    /// If there are no places, or more than any run can have.
     pub fn new(places: u32, links: u32) -> PageLayout {
         assert!((1..=PLACES_MAX).contains(&places), "{places} places");
         PageLayout { places, links: links.min(LINKS_MAX) }
@@ -144,7 +144,7 @@ impl PageLayout {
         self.peers() > 0
     }
 
-    /// The places that each place counts messages to: all, or none in a large run.
+    /// Returns the number of places to which each place counts messages: all, or none in a large run.
     fn peers(self) -> u32 {
         if self.places <= PEERS_MAX { self.places } else { 0 }
     }

@@ -1,9 +1,9 @@
 //! The last lines that a place has printed: a ring in the file of counters, written by its place.
 //!
-//! A line is a record: its number, when and where it was printed, its text. The place overwrites the oldest ones and
-//! never waits. Before it overwrites a record it advances the position of the oldest one. A reader reads the words
-//! first and that position afterwards, so it takes no record that was being overwritten; `docs/design/output.md` has
-//! the proof. Invariant: the numbers of the records of a ring follow each other, so what is missing is counted.
+//! A line is a record: its number, the time and stream of its output, and its text. The place overwrites the oldest
+//! ones and never waits. Before it overwrites a record it advances the position of the oldest one. A reader reads the
+//! words first and that position afterwards, so it takes no record that was being overwritten; `docs/design/output.md`
+//! has the proof. Invariant: the numbers of the records of a ring follow each other, so what is missing is counted.
 
 use super::LINE;
 use crate::page::sync::{AtomicU64, Ordering, fence};
@@ -19,7 +19,7 @@ pub(super) const RING_WORDS: u64 = 2048;
 /// Words of a record before its text: its number; milliseconds, stream and bytes.
 const RECORD_HEADER: u64 = 2;
 
-/// Most bytes of a record; a longer line is several.
+/// Maximum bytes of a record; a longer line takes several.
 const TEXT_BYTES_MAX: usize = 1024;
 
 /// Returns the number of words of a record of `bytes` bytes.
@@ -92,7 +92,7 @@ impl RingWriter {
     }
 }
 
-/// The records of a ring with a number over `after`: `end` was read before `words`, `first` after them.
+/// Returns the records of a ring with a number above `after`; `end` was read before `words`, `first` after them.
 ///
 /// It terminates with valid texts whatever the words hold.
 pub(super) fn decode(end: u64, words: &[u64], first: u64, after: u64) -> Vec<OutputLine> {
@@ -130,7 +130,7 @@ pub(super) fn decode(end: u64, words: &[u64], first: u64, after: u64) -> Vec<Out
 pub(super) fn read(ring: &[AtomicU64]) -> Vec<OutputLine> {
     // PAIR output.end: observe
     let end = ring[0].load(Ordering::Acquire);
-    // Relaxed: ordered by the load before and the fence behind.
+    // Relaxed: ordered by the load before and the fence after.
     let words: Vec<u64> =
         ring[RING_HEADER as usize..].iter().map(|word| word.load(Ordering::Relaxed)).collect();
     // PAIR output.first: observe

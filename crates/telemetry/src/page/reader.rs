@@ -1,4 +1,4 @@
-//! Reads the file of counters, without a mapping and without contact to the run.
+//! Reads the file of counters, without a mapping and without contact with the run.
 //!
 //! Groups are read three times; see `docs/design/telemetry.md`. Invariant: whatever the file holds, a read terminates,
 //! takes at most the memory that its header states, and does not affect the run.
@@ -19,10 +19,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Most attempts to read a group that its place may be writing.
+/// Maximum number of attempts to read a group that its place may be writing.
 const TRIES: usize = 4;
 
-/// Reason why counters cannot be read.
+/// Error of reading counters.
 #[derive(Debug)]
 pub enum PageError {
     /// A system call failed.
@@ -40,7 +40,7 @@ pub enum PageError {
 pub struct CounterTable {
     /// Number of counters.
     pub counters: u64,
-    /// The hash of their names in their order.
+    /// Hash of their names in order.
     pub names_hash: u64,
 }
 

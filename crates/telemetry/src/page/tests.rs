@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Words in memory, and a file without a name that gets what they hold.
+/// Words in memory, and an anonymous file for a copy of them.
 struct Pages {
     words: Arc<Vec<AtomicU64>>,
     file: File,

@@ -18,9 +18,9 @@ use std::iter::repeat;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Memory that a file of counters lies in.
+/// Memory of a file of counters.
 pub trait WordMemory: Send + Sync {
-    /// All of it.
+    /// Returns all words.
     fn words(&self) -> &[AtomicU64];
 }
 
@@ -104,7 +104,7 @@ pub struct PlaceWriter {
     process: u32,
     copies: u64,
     output: RingWriter,
-    /// Messages that are not in the row of peers yet: the place that they went to, how many, their bytes.
+    /// Messages that are not in the row of peers yet: their receiver, their number and their bytes.
     unwritten: Cell<[u64; 3]>,
 }
 
@@ -113,11 +113,11 @@ impl PlaceWriter {
     /// second and replace reading a clock.
     #[inline]
     pub fn alive_ms(&self) -> u64 {
-        // Relaxed: only that it changes matters.
+        // Relaxed: only a change matters.
         self.words.words()[header::HEARTBEAT].load(Ordering::Relaxed)
     }
 
-    /// The writer of `place`, which runs in this process.
+    /// Returns the writer of `place`, which runs in this process.
     ///
     /// # Panics
     /// If there is no such place, or the memory has fewer words than the layout.
@@ -160,7 +160,7 @@ impl PlaceWriter {
         self.unwritten.set([last, messages + 1, sum.wrapping_add(bytes)]);
     }
 
-    /// Adds the messages that were counted since the last time to the row of peers.
+    /// Adds the messages counted since the last call to the row of peers.
     fn write_sent(&self) {
         let [to, more @ ..] = self.unwritten.get();
         self.unwritten.set([to, 0, 0]);
@@ -210,12 +210,12 @@ impl PlaceWriter {
         words[header::GROWS].store(0, Ordering::Relaxed); // relaxed, as above
     }
 
-    /// Writes the beginning of `text` to `bytes` bytes from word `at` of the header on.
+    /// Writes up to `bytes` bytes of `text` to the header, from word `at` on.
     fn write_text(&self, at: usize, bytes: usize, text: &str) {
         let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         let values = text.as_bytes()[..end].chunks(8).map(text_word);
         for (word, value) in self.words.words()[at..at + bytes / 8].iter().zip(values.chain(repeat(0))) {
-            // Relaxed: places that name the steps alike write the same, and readers come by system calls.
+            // Relaxed: places that use the same name write the same words, and readers use system calls.
             word.store(value, Ordering::Relaxed);
         }
     }
@@ -233,7 +233,7 @@ impl PlaceWriter {
         }
     }
 
-    /// Steps done, and steps that there are, of all places since the run began.
+    /// Returns the done and total steps of all places since the run began.
     fn sums(&self) -> [u64; PROGRESS_WORDS] {
         std::array::from_fn(|which| {
             let at = |place: u32| self.layout.place_at(place) as usize + PLACE_VALUES + 1 + which;
@@ -275,7 +275,7 @@ impl PlaceWriter {
     }
 }
 
-/// The words of an open finish.
+/// Encodes an open finish as words.
 fn encode_finish(values: &mut [u64], finish: &OpenFinish) {
     values[..4].copy_from_slice(&[
         finish.id,
@@ -295,7 +295,7 @@ fn encode_finish(values: &mut [u64], finish: &OpenFinish) {
     }
 }
 
-/// Up to eight bytes of a text as a word.
+/// Returns up to eight bytes of a text as a word.
 pub(super) fn text_word(bytes: &[u8]) -> u64 {
     let mut whole = [0; 8];
     whole[..bytes.len()].copy_from_slice(bytes);

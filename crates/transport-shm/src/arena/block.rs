@@ -1,9 +1,9 @@
 //! Blocks: large messages in the mapped segment.
 //!
-//! The unsafe half of large messages: the sender writes into lent memory, the receiver reads there, and one
-//! store gives it back. What is free is the arena's business ([`crate::arena`]). Every block starts with a line of
-//! its own whose first word is 0 while it is lent, 2 once the receiver has taken it out of its ring, and 1 once it has
-//! been returned; the payload follows, on a boundary of 64 bytes.
+//! The unsafe half of large messages: the sender writes into lent memory, the receiver reads there, and one store
+//! returns it. The arena ([`crate::arena`]) manages the free memory. Every block starts with a cache line of its own,
+//! whose first word is 0 while the block is lent, 2 once the receiver has taken it out of its ring, and 1 once it has
+//! been returned; the payload follows, aligned to 64 bytes.
 
 use crate::arena::BlockStore;
 use crate::layout::{BLOCK_HEADER_BYTES, Geometry};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// The word of a block that is lent.
 const LENT: u64 = 0;
-/// The word of a block that came back.
+/// The word of a block that was returned.
 const RETURNED: u64 = 1;
 /// The word of a block that its receiver has taken out of its ring.
 const TAKEN: u64 = 2;
@@ -40,9 +40,9 @@ impl BlockDescriptor {
         room[8..BlockDescriptor::BYTES].copy_from_slice(&self.len.to_le_bytes());
     }
 
-    /// Reads a descriptor and checks that it names memory of an arena, and no more than a block may have.
+    /// Reads a descriptor and checks that it lies in an arena and is no longer than a block may be.
     ///
-    /// Reading holes of a shared file makes pages: a length without a bound would make its receiver take all memory.
+    /// Reading holes of a shared file allocates pages: with an unbounded length the receiver could use up all memory.
     pub fn decode(payload: &[u8], geometry: &Geometry) -> Result<BlockDescriptor, RingFault> {
         let payload: &[u8; BlockDescriptor::BYTES] = payload.try_into().map_err(|_| RingFault::Block)?;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| payload[at + byte]));
@@ -69,14 +69,14 @@ pub(crate) struct ArenaMemory {
 }
 
 impl ArenaMemory {
-    /// The arena memory of `place`.
+    /// Returns the arena memory of `place`.
     pub fn new(segment: &Segment, place: PlaceId) -> ArenaMemory {
         ArenaMemory { segment: segment.clone(), start: segment.layout().arena(place) }
     }
 
-    /// Marks the block at `offset` lent and has `fill` write its first `len` payload bytes.
+    /// Marks the block at `offset` as lent and lets `fill` write its first `len` payload bytes.
     ///
-    /// The block was lent by this place's own arena and has not been sent yet.
+    /// The block must come from this place's own arena and must not have been sent yet.
     pub fn write(&self, offset: u64, len: usize, fill: &mut dyn FnMut(&mut [u8])) {
         // Relaxed: the record that carries the descriptor is released later.
         self.word(offset).store(LENT, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl BlockStore for ArenaMemory {
     }
 
     fn is_taken(&self, offset: u64) -> bool {
-        // Relaxed: it gives credit back and no memory.
+        // Relaxed: this returns credit but no memory.
         self.word(offset).load(Ordering::Relaxed) != LENT
     }
 
@@ -112,7 +112,7 @@ impl BlockStore for ArenaMemory {
     }
 }
 
-/// A received block; dropping it gives the memory back.
+/// A received block; dropping it returns the memory to the sender.
 pub(crate) struct ShmBlock {
     segment: Segment,
     source: PlaceId,
@@ -123,13 +123,13 @@ pub(crate) struct ShmBlock {
 }
 
 impl ShmBlock {
-    /// The block that `ticket`, which was checked, names in the arena of `source`; tells the sender that it is taken.
+    /// Takes the block of `ticket`, which was checked, in the arena of `source`, and tells the sender so.
     pub fn new(segment: &Segment, source: PlaceId, ticket: BlockDescriptor) -> ShmBlock {
         let start = segment.layout().arena(source) + ticket.offset;
         let len = ticket.len as usize;
         let payload = segment.mapping().range(start + BLOCK_HEADER_BYTES, len);
         let block = ShmBlock { segment: segment.clone(), source, start, payload, len };
-        // Relaxed: it gives credit and no memory.
+        // Relaxed: this returns credit but no memory.
         block.word().store(TAKEN, Ordering::Relaxed);
         block.wake_lender();
         block
@@ -139,12 +139,12 @@ impl ShmBlock {
         self.segment.mapping().view(self.start)
     }
 
-    /// Wakes the sender if it waits for a change of the word, which was made before.
+    /// Wakes the sender if it waits for the change of the word, which the caller has made before.
     fn wake_lender(&self) {
         let lender = self.segment.block(self.source);
         // PAIR parking.word: observe
         fence(Ordering::SeqCst);
-        // Relaxed, both: ordered by the fence; a wish taken too early is noticed before its maker sleeps.
+        // Relaxed, both: ordered by the fence; a flag cleared too early is noticed before its owner sleeps.
         if lender.arena_starved.0.load(Ordering::Relaxed) != 0 {
             lender.arena_starved.0.store(0, Ordering::Relaxed);
             parking::signal(&lender.sleeping.0, self.segment.fencing());

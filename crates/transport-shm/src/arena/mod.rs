@@ -1,16 +1,16 @@
-//! The arena: from where a place lends memory for its large messages.
+//! The arena, from which a place lends memory for its large messages.
 //!
-//! Only the sender allocates, with tables in its own memory, so a broken peer can disturb one block at most.
-//! A receiver gives a block back with one store in the block's header; the sender notices when it next needs
-//! memory. This file deals in offsets and touches no block: [`BlockStore`] stands for the memory.
+//! Only the sender allocates, with tables in its own memory, so a broken peer can disturb one block at most. A receiver
+//! returns a block by one store to its header, which the sender notices when it next needs memory. This file handles
+//! offsets and touches no block: [`BlockStore`] is the memory.
 //!
-//! Pages are dear: to have one from the system takes longer than to fill it. So pages stay behind memory that came
-//! back, whatever its size was; neighbours are one range again, and the next block lies where pages are. What stays is
-//! bounded by [`CACHED_BYTES_MAX`] or by what long blocks took lately, and an idle place keeps none ([`Arena::idle`]).
+//! Pages are expensive: getting one from the system takes longer than filling it. So returned memory keeps its pages,
+//! whatever its size; neighbours are merged, and the next block is placed where there are pages. The kept pages are
+//! bounded by [`CACHED_BYTES_MAX`] or by the recent use of long blocks, and an idle place keeps none ([`Arena::idle`]).
 //!
 //! Invariants: an offset is in exactly one of *free* and *lent*; all offsets and lengths are multiples of
-//! [`PAGE_BYTES`]; what is lent has pages; *kept* is the part of *free* that has; of each class at most `credit` bytes,
-//! or one block, are lent to receivers that have not taken them out of their rings.
+//! [`PAGE_BYTES`]; lent memory has pages; *kept* is the part of *free* that has pages; at most `credit` bytes of each
+//! class, or one block, are lent to receivers that have not taken them out of their rings.
 
 #[cfg(not(loom))]
 pub(crate) mod block;
@@ -22,35 +22,35 @@ use isles_transport::{Class, PlaceId, Ranges};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Number of returned bytes that keep their pages for the next blocks, if blocks are no longer than the credit; more
-/// goes back to the system.
+/// Maximum number of returned bytes that keep their pages, if blocks are no longer than the credit; further pages go
+/// back to the system.
 ///
-/// Large enough for several messages of 2 MiB in flight, and for one graph of some million edges.
+/// Enough for several messages of 2 MiB in flight, and for one graph of some million edges.
 pub(crate) const CACHED_BYTES_MAX: u64 = 32 << 20;
 
 /// Period of the memory estimate. The arena keeps pages for the peak of long blocks in this period and the one before,
-/// and gives all of them back once no block was lent for a period and the place is idle.
+/// and releases all of them once no block was lent for a period and the place is idle.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
-/// Number of loans looked at for each new block.
+/// Number of loans checked for each new block.
 const LOOK_MAX: usize = 4;
 
 /// Operations that the arena needs on the memory of its blocks; offsets are within the arena.
 pub(crate) trait BlockStore {
-    /// Returns `true` if the receiver of the block at `offset` has given it back.
+    /// Returns `true` if the receiver of the block at `offset` has returned it.
     fn is_returned(&self, offset: u64) -> bool;
-    /// Returns `true` if the receiver of the block at `offset` has taken it out of its ring, or given it back.
+    /// Returns `true` if the receiver of the block at `offset` has taken it out of its ring, or returned it.
     fn is_taken(&self, offset: u64) -> bool;
-    /// Makes sure that pages stand behind a range; `false` if the system has none.
+    /// Allocates the pages of a range. Returns `false` if the system has none.
     fn populate(&self, offset: u64, len: u64) -> bool;
-    /// Gives the pages of a range back to the system.
+    /// Releases the pages of a range to the system.
     fn release(&self, offset: u64, len: u64);
 }
 
 /// Reason why there is no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AllocationError {
-    /// Too much is lent; it comes back.
+    /// Too much is lent; a later attempt may succeed.
     Lent,
     /// The system has no memory.
     NoMemory,
@@ -62,12 +62,12 @@ struct Loan {
     bytes: u64,
     to: PlaceId,
     class: Class,
-    /// True if it counts as being in the receiver's ring.
+    /// True if the block counts as being in the receiver's ring.
     untaken: bool,
 }
 
 impl Loan {
-    /// Gives the credit of a block back, once.
+    /// Restores the credit of the block, once.
     fn settle(&mut self, untaken: &mut [u64; 2]) {
         if std::mem::replace(&mut self.untaken, false) {
             untaken[self.class as usize] -= self.bytes;
@@ -86,18 +86,19 @@ pub(crate) struct Arena {
     credit: u64,
     /// Number of bytes in receivers' rings, by class.
     untaken: [u64; 2],
-    /// Bytes lent since all loans were looked at. At `credit` they are looked at again: what came back unnoticed is
-    /// never more than this, beside what was out at the look before.
+    /// Bytes lent since all loans were last checked. At `credit` they are checked again, so that returned but unnoticed
+    /// blocks never exceed this, besides those that were out at the last check.
     unlooked: u64,
     need: LargeBlockUse,
 }
 
-/// Memory lent at one time in blocks that are longer than the credit, each of which goes alone.
+/// Memory lent in blocks that are longer than the credit; of each class only one at a time may be in the receivers'
+/// rings.
 #[derive(Debug)]
 struct LargeBlockUse {
-    /// Now.
+    /// Bytes lent now.
     lent: u64,
-    /// The most in this period, and in the one before.
+    /// Peak in this period, and in the one before.
     peaks: [u64; 2],
     since: Instant,
     /// Time at which a block was last lent.
@@ -105,7 +106,7 @@ struct LargeBlockUse {
 }
 
 impl LargeBlockUse {
-    /// Notes a block of `bytes` bytes, which counts as `long` ones.
+    /// Notes a block that was lent, with its number of `long` bytes.
     fn lend(&mut self, long: u64, now: Instant) {
         self.last = now;
         let age = now.saturating_duration_since(self.since);
@@ -123,7 +124,8 @@ impl LargeBlockUse {
 }
 
 impl Arena {
-    /// An arena of `bytes` bytes, a multiple of [`PAGE_BYTES`], all free; see [`Geometry::credit_bytes`] for `credit`.
+    /// Creates an arena of `bytes` bytes, a multiple of [`PAGE_BYTES`], all free; see [`Geometry::credit_bytes`] for
+    /// `credit`.
     ///
     /// [`Geometry::credit_bytes`]: crate::Geometry::credit_bytes
     pub fn new(bytes: u64, credit: u64, now: Instant) -> Arena {
@@ -140,9 +142,9 @@ impl Arena {
         }
     }
 
-    /// Lends a block with room for `len` bytes, sent in `class`, to `to`; answers the offset of its header.
+    /// Lends a block with room for `len` bytes, sent in `class`, to `to`. Returns the offset of its header.
     ///
-    /// The word of that header must say that it is lent before [`Arena::lend`] is called again.
+    /// The header must be marked as lent before [`Arena::lend`] is called again.
     pub fn lend(
         &mut self,
         len: usize,
@@ -152,8 +154,8 @@ impl Arena {
         store: &impl BlockStore,
     ) -> Result<u64, AllocationError> {
         let bytes = (len as u64 + BLOCK_HEADER_BYTES).next_multiple_of(PAGE_BYTES);
-        // A block that has only just come back rests while the next one is written, unless it is long: its lines lie
-        // in the cache of the place that read it, which reads them 15 % slower if they are written again at once.
+        // A block that was just returned is not reused for the next one, unless it is long: its lines are in the cache
+        // of its reader, which reads them 15 % slower if they are overwritten at once.
         let is_long = self.long(bytes) > 0;
         if is_long {
             self.collect(LOOK_MAX, store);
@@ -182,11 +184,11 @@ impl Arena {
         Ok(offset)
     }
 
-    /// Takes `bytes` bytes of what is free, with pages behind them; answers their offset.
+    /// Takes `bytes` free bytes and allocates their pages. Returns their offset.
     fn place(&mut self, bytes: u64, store: &impl BlockStore) -> Result<u64, AllocationError> {
         let offset = self.free.take(bytes).ok_or(AllocationError::Lent)?;
         if !self.populate(offset, bytes, store) {
-            // Some of it may have pages: those go, too.
+            // Some of it may have pages, which are released too.
             store.release(offset, bytes);
             self.free.add(offset, bytes);
             return Err(AllocationError::NoMemory);
@@ -194,7 +196,8 @@ impl Arena {
         Ok(offset)
     }
 
-    /// Puts pages where the range has none; `false` if the system has none even for those that are kept elsewhere.
+    /// Allocates the missing pages of a range. Returns `false` if the system has none even after the kept ones are
+    /// released.
     fn populate(&mut self, offset: u64, bytes: u64, store: &impl BlockStore) -> bool {
         let (mut start, end) = (offset, offset + bytes);
         let kept = self.kept.cut(offset, bytes);
@@ -211,12 +214,12 @@ impl Arena {
         true
     }
 
-    /// Returns the number of bytes of a block that count as long.
+    /// Returns `bytes` if a block of that length is long, and 0 otherwise.
     fn long(&self, bytes: u64) -> u64 {
         if bytes > self.credit { bytes } else { 0 }
     }
 
-    /// Gives pages back to the system until at most `most` bytes are kept, those of high offsets first.
+    /// Releases pages to the system, those of high offsets first, until at most `most` bytes are kept.
     fn trim(&mut self, most: u64, store: &impl BlockStore) {
         while self.kept.bytes() > most {
             let (offset, bytes) = self.kept.cut_last(self.kept.bytes() - most);
@@ -224,9 +227,9 @@ impl Arena {
         }
     }
 
-    /// Gives all that is kept back to the system if no block was lent for a [`PERIOD`].
+    /// Releases all kept pages to the system if no block was lent for a [`PERIOD`].
     ///
-    /// Answers when to ask again; `None`: not before the next block.
+    /// Returns the time until the next call is due; `None` if none is due before the next block.
     pub fn idle(&mut self, now: Instant, store: &impl BlockStore) -> Option<Duration> {
         if self.lent.is_empty() && self.kept.bytes() == 0 {
             return None;
@@ -240,7 +243,7 @@ impl Arena {
         (!self.lent.is_empty()).then_some(PERIOD)
     }
 
-    /// Returns `true` if `bytes` more may lie in receivers' rings.
+    /// Returns `true` if a block of `bytes` fits the credit of `class`, or no other block of the class is untaken.
     fn has_credit(&self, bytes: u64, class: Class) -> bool {
         let untaken = self.untaken[class as usize];
         untaken == 0 || untaken + bytes <= self.credit
@@ -253,7 +256,7 @@ impl Arena {
         }
     }
 
-    /// Takes back all that was lent to a place whose process is gone.
+    /// Takes back all blocks lent to a place whose process is gone.
     pub(crate) fn reclaim_from_dead(&mut self, place: PlaceId, store: &impl BlockStore) {
         let (gone, kept): (VecDeque<_>, VecDeque<_>) = self.lent.drain(..).partition(|loan| loan.to == place);
         self.lent = kept;
@@ -262,21 +265,22 @@ impl Arena {
         }
     }
 
-    /// Waits no more until a place takes what lies in its ring: it is over. Its blocks may still be in use.
+    /// Restores the credit of all blocks sent to `place`, which receives no more messages. The blocks may still be in
+    /// use.
     pub(crate) fn write_off(&mut self, place: PlaceId) {
         for loan in self.lent.iter_mut().filter(|loan| loan.to == place) {
             loan.settle(&mut self.untaken);
         }
     }
 
-    /// Returns `true` if any block has been taken or given back since the last look.
+    /// Returns `true` if any block has been taken or returned since the last check.
     pub(crate) fn has_returned(&self, store: &impl BlockStore) -> bool {
         self.lent
             .iter()
             .any(|loan| store.is_returned(loan.offset) || (loan.untaken && store.is_taken(loan.offset)))
     }
 
-    /// Looks at the `count` oldest loans; those still out go to the end, so that none hides the others.
+    /// Checks the `count` oldest loans; those still out go to the end, so that none hides the others.
     fn collect(&mut self, count: usize, store: &impl BlockStore) {
         for _ in 0..count.min(self.lent.len()) {
             let Some(mut loan) = self.lent.pop_front() else { return };
@@ -296,7 +300,7 @@ impl Arena {
         self.unlooked = 0;
     }
 
-    /// Takes a block back, with its pages as far as they are to be kept.
+    /// Takes a block back, and keeps its pages within the limit.
     fn end(&mut self, mut loan: Loan, store: &impl BlockStore) {
         loan.settle(&mut self.untaken);
         self.need.lent -= self.long(loan.bytes);

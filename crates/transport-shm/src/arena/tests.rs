@@ -1,4 +1,4 @@
-//! The arena against its own invariants, with a memory that only takes notes.
+//! The arena against its own invariants, with a memory that only records calls.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 const BYTES: u64 = 4 << 20;
 
-/// Credit where it is what the test is about.
+/// Credit of the tests that check it.
 const CREDIT: u64 = 8 << 20;
 
 const MIB: u64 = 1 << 20;
@@ -20,13 +20,13 @@ fn arena(bytes: u64, credit: u64) -> Arena {
     Arena::new(bytes, credit, *START)
 }
 
-/// Notes which blocks came back, and which pages are there.
+/// Records the returned blocks and the present pages.
 #[derive(Default)]
 struct Notes {
     returned: RefCell<BTreeSet<u64>>,
     taken: RefCell<BTreeSet<u64>>,
     pages: RefCell<BTreeSet<u64>>,
-    /// Number of bytes that have been given pages.
+    /// Number of bytes whose pages were allocated.
     populated: Cell<u64>,
     exhausted: Cell<bool>,
     /// Time since the start.
@@ -69,13 +69,13 @@ impl Notes {
         self.pages.borrow().len() as u64 * PAGE_BYTES
     }
 
-    /// A message of `bytes` bytes with its header, which is read and given back at once.
+    /// Lends a block of `bytes` bytes, header included, which is taken and returned at once.
     fn exchange(&self, arena: &mut Arena, bytes: u64) {
         let offset = self.lend_taken(arena, (bytes - BLOCK_HEADER_BYTES) as usize, 1).unwrap();
         self.give_back(offset);
     }
 
-    /// Lends a block and marks it so, as its sender does.
+    /// Lends a block and marks it as lent, as its sender does.
     fn lend(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, AllocationError> {
         let offset = arena.lend(len, PlaceId(to), Class::Data, self.now(), self)?;
         self.returned.borrow_mut().remove(&offset);
@@ -83,14 +83,14 @@ impl Notes {
         Ok(offset)
     }
 
-    /// The same, and the receiver takes it at once.
+    /// Lends a block, which the receiver takes at once.
     fn lend_taken(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, AllocationError> {
         let offset = self.lend(arena, len, to)?;
         self.taken.borrow_mut().insert(offset);
         Ok(offset)
     }
 
-    /// The receiver's side of a block: given back once, and new when it is lent again.
+    /// Returns a block, as its receiver does; it must not have been returned since it was lent.
     fn give_back(&self, offset: u64) {
         assert!(self.returned.borrow_mut().insert(offset));
     }
@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn no_two_blocks_overlap_and_nothing_is_lost(steps in steps()) {
         let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
-        // Blocks out: end and receiver by offset; and the order in which they were lent.
+        // Lent blocks: end and receiver by offset; and the order in which they were lent.
         let mut out: BTreeMap<u64, (u64, PlaceId)> = BTreeMap::new();
         let mut newest = None;
         for (number, step) in (0..).zip(steps) {
@@ -163,7 +163,7 @@ proptest! {
         for offset in out.into_keys() {
             notes.give_back(offset);
         }
-        // All is back: the whole arena can be lent as one.
+        // All blocks are back: the whole arena can be lent as one.
         prop_assert!(notes.lend(&mut arena, (BYTES - BLOCK_HEADER_BYTES) as usize, 0).is_ok());
     }
 }
@@ -211,7 +211,7 @@ fn more_than_the_bound_goes_back_to_the_system() {
     let half = (CACHED_BYTES_MAX / 2 - BLOCK_HEADER_BYTES) as usize;
     let blocks: Vec<u64> = (0..6).map(|_| notes.lend_taken(&mut arena, half, 1).unwrap()).collect();
     blocks.into_iter().for_each(|offset| notes.give_back(offset));
-    // Each new block looks at a few loans.
+    // Each new block checks a few loans.
     for _ in 0..3 {
         notes.lend_taken(&mut arena, 1, 1).unwrap();
     }
@@ -289,7 +289,7 @@ fn pages_that_came_back_unnoticed_are_bounded() {
     let (notes, mut arena) = (Notes::default(), arena(1 << 30, CREDIT));
     let step = 64 << 10;
     let held: Vec<u64> = (0..200).map(|_| notes.lend_taken(&mut arena, step, 1).unwrap()).collect();
-    // Blocks of ever other sizes, so that none is used again, and each is back at once.
+    // Blocks of changing sizes, so that none is reused; each is returned at once.
     for number in 0..2000 {
         let offset = notes.lend_taken(&mut arena, step + number % 7 * step, 1).unwrap();
         notes.give_back(offset);

@@ -1,15 +1,15 @@
-//! On which processor a place waits.
+//! The choice of the processor on which a place waits.
 //!
-//! If places share processors, those that wait yield the processor in turn, so each look costs a turn of all that wait
-//! on the same one. The system takes five places on one processor and three on the other for even; the turn of five is
-//! what everybody waits for. So a waiting place moves itself to where fewer are awake. The invariant: a move makes the
-//! difference smaller, so a run that is even stays as it is.
+//! If places share processors, the waiting ones yield the processor in turn, so each poll costs a round of all that
+//! wait on the same one. The system leaves five places on one processor and three on the other, and then all wait for
+//! the round of five. So a waiting place moves itself to the processor where fewer are awake. Invariant: a move makes
+//! the difference smaller, so an even run stays as it is.
 //!
-//! If each place has a processor of its own, one that is about to sleep returns to it if it was moved to that of
-//! another place that is awake; from elsewhere only if the user chose the processor, because the system moves a place
-//! away from what others run there.
+//! If each place has a processor of its own, a place that is about to sleep returns to it if it was moved to that of
+//! another awake place; from elsewhere only if the user chose the processor, because the system moves places away from
+//! other programs.
 //!
-//! One that works is never moved: where it runs is the system's affair.
+//! A working place is never moved: the system decides where it runs.
 
 use crate::layout::PlaceBlock;
 use crate::lifecycle::Lifecycle;
@@ -19,10 +19,10 @@ use isles_transport::PlaceId;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-/// Turns between two looks at the other places: some 0.4 milliseconds of waiting with 8 places on 2 processors.
+/// Turns between two checks of the other places: some 0.4 milliseconds of waiting with 8 places on 2 processors.
 const TURNS: u32 = 64;
 
-/// The core of one place.
+/// State of one place for the choice of its processor.
 pub(super) struct CoreBalance {
     here: usize,
     blocks: Vec<View<PlaceBlock>>,
@@ -32,7 +32,7 @@ pub(super) struct CoreBalance {
 }
 
 impl CoreBalance {
-    /// The core balance of `here`, if a processor is kept for it.
+    /// Returns the core balance of `here`, if a processor is assigned to it.
     pub fn of(segment: &Segment, here: PlaceId) -> Option<CoreBalance> {
         let block = |place| View::new(segment, segment.layout().place_block(place));
         let balance = CoreBalance {
@@ -46,7 +46,7 @@ impl CoreBalance {
         Some(balance)
     }
 
-    /// Returns to the place's own processor from where it does not belong.
+    /// Moves the thread to the place's own processor, if it should not sleep on the present one.
     pub fn before_sleep(&self) {
         let here = rustix::thread::sched_getcpu();
         // Relaxed, both: a hint to the others, and a setting that was made before this place started.
@@ -59,7 +59,7 @@ impl CoreBalance {
         }
     }
 
-    /// Counts a turn; looks at the others now and then.
+    /// Counts a turn. Every `TURNS` turns, moves the place if another processor has fewer awake places.
     pub fn turn(&self) {
         let turns = self.turns.get().wrapping_add(1);
         self.turns.set(turns);
@@ -81,7 +81,7 @@ impl CoreBalance {
         }
     }
 
-    /// Says on which processor this place is; which of the run's own it is.
+    /// Publishes the processor that this place is on. Returns its index among the run's processors.
     fn publish(&self) -> Option<usize> {
         let here = rustix::thread::sched_getcpu();
         // Relaxed: a hint to the others.
@@ -89,29 +89,29 @@ impl CoreBalance {
         self.processors.iter().position(|processor| *processor == here)
     }
 
-    /// Returns the index, among the run's processors, of the one an awake place last used.
+    /// Returns the index, among the run's processors, of the one that the place of `block` last used, if it is awake.
     fn core_of(&self, block: &PlaceBlock) -> Option<usize> {
         let processor = awake_on(block)?;
         self.processors.iter().position(|known| *known == processor)
     }
 }
 
-/// Returns `true` if a place that is about to sleep on the processor `here` does better at its own; other places are
-/// awake on `others`.
+/// Returns `true` if a place that is about to sleep on processor `here` should return to `home`; other places are awake
+/// on `others`.
 fn belongs_home(here: usize, home: usize, returns: bool, mut others: impl Iterator<Item = usize>) -> bool {
     here != home && (returns || others.any(|processor| processor == here))
 }
 
 /// Returns the processor on which a place was last seen, if it is awake.
 fn awake_on(block: &PlaceBlock) -> Option<usize> {
-    // Relaxed: hints; a place that is counted where it is not makes one move too many.
+    // Relaxed: hints; a place that is counted on the wrong processor causes at most a needless move.
     let word = block.processor.load(Ordering::Relaxed);
     let asleep = block.sleeping.0.load(Ordering::Relaxed) != 0;
     let over = Lifecycle::decode(block.life.load(Ordering::Relaxed)).is_over();
     (word as usize).checked_sub(1).filter(|_| !asleep && !over)
 }
 
-/// The processor with the fewest places awake, if going there from `here` makes the difference smaller.
+/// Returns the processor with the fewest awake places, if a move there from `here` makes the difference smaller.
 fn better(awake: &[u32], here: usize) -> Option<usize> {
     let (other, fewest) = awake.iter().enumerate().min_by_key(|(_, count)| **count)?;
     (awake[here] > fewest + 1).then_some(other)
@@ -141,7 +141,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever looks next: after at most as many moves as places the run is even.
+        /// In any order of checks, the run is even after at most one move for each place.
         #[test]
         fn moves_of_single_places_end_even(
             mut cores in prop::collection::vec(0_usize..4, 1..40),

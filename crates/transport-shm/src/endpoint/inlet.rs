@@ -1,8 +1,8 @@
 //! The receiving half of an endpoint.
 //!
-//! Each peer has an [`Inlet`] with a ring for each class. It finds the rings that have something, shows their records
-//! to `deliver`, returns credit, and reports deaths. What a peer wrote is checked before it is used; a peer that broke
-//! the format is declared dead, and its rings are never read again. It sends nothing.
+//! Each peer has an [`Inlet`] with a ring for each class. This half finds the rings that have records, passes them to
+//! `deliver`, returns credit, and reports deaths. Data of a peer is checked before it is used; a peer that broke the
+//! format is declared dead, and its rings are never read again. It sends nothing.
 
 use crate::arena::block::{BlockDescriptor, ShmBlock};
 use crate::layout::PlaceBlock;
@@ -17,23 +17,23 @@ use std::cell::{Cell, RefCell};
 /// Number of messages of one ring that are delivered before the next ring has its turn.
 pub(crate) const BATCH: usize = 64;
 
-/// Number of messages of one ring in one turn from which they count as a stream, whose next lines are requested early.
+/// Minimum number of messages of one ring in one turn that count as a stream, whose next lines are prefetched.
 const STREAM: usize = 4;
 
-/// Words of one class of a bell.
+/// Number of words of one class of a bell.
 const BELL_WORDS: usize = parking::PLACES_MAX as usize / 64;
 
-/// The way from one peer.
+/// The rings from one peer.
 struct Inlet {
     place: PlaceId,
     control: Consumer<MappedRing>,
     bulk: Consumer<MappedRing>,
     peer: View<PlaceBlock>,
-    /// The peer broke the format, or its end has been told: nothing is read any more.
+    /// True if the peer broke the format, or its end has been delivered: its rings are no longer read.
     broken: Cell<bool>,
-    /// Once the peer is known to be dead: how many bytes its rings, by class, can hold in all.
+    /// Once the peer is known to be dead: the positions, by class, at which its rings end at the latest.
     ///
-    /// A ring holds one lap. Records beyond are stale ones that a broken peer did not clear, round and round.
+    /// A ring holds one lap. Records beyond that are stale ones, which a broken peer did not clear.
     ends: Cell<Option<[u64; 2]>>,
 }
 
@@ -45,19 +45,19 @@ impl Inlet {
         }
     }
 
-    /// Notes that nothing more is put in.
+    /// Notes that the peer sends nothing more.
     fn expect_end(&self) {
         self.ends.set(Some([&self.control, &self.bulk].map(|ring| ring.taken() + ring.capacity())));
     }
 
-    /// Returns `true` if nothing more can come out of it, provided that nothing more is put in.
+    /// Returns `true` if no more records can come, provided that the peer sends nothing more.
     fn is_drained(&self) -> bool {
         let ends = self.ends.get().unwrap_or([u64::MAX; 2]);
         let is_over = |(ring, end): (&Consumer<MappedRing>, u64)| ring.is_empty() || ring.taken() >= end;
         self.broken.get() || [&self.control, &self.bulk].into_iter().zip(ends).all(is_over)
     }
 
-    /// Returns `true` if a `progress` that may take `inbound` would find something.
+    /// Returns `true` if a `progress` with `inbound` would find a record.
     #[inline]
     fn holds(&self, inbound: Inbound) -> bool {
         let holds = !self.control.is_empty() || (inbound == Inbound::All && !self.bulk.is_empty());
@@ -65,7 +65,7 @@ impl Inlet {
     }
 }
 
-/// Places whose rings may have something, one bit each.
+/// Places whose rings may have records, one bit each.
 #[derive(Default)]
 struct Pending([Cell<u64>; BELL_WORDS]);
 
@@ -88,7 +88,7 @@ impl Pending {
     }
 }
 
-/// The ways from all peers.
+/// The rings from all peers.
 pub(super) struct Inlets {
     segment: Segment,
     here: PlaceId,
@@ -100,11 +100,11 @@ pub(super) struct Inlets {
     pending: [Pending; 2],
     /// Classes that the last `progress` was allowed to take.
     inbound: Cell<Inbound>,
-    /// Places known to be dead whose end has not been delivered.
+    /// Dead places whose end has not been delivered, with the cause of death.
     ending: RefCell<Vec<(PlaceId, Death)>>,
     /// Places whose end is among `ending` or has been delivered.
     ended: Box<[Cell<bool>]>,
-    /// Bytes of large messages of one ring after which the next ring has its turn.
+    /// Bytes of large messages of one ring after which it is the turn of the next ring.
     large_max: u64,
 }
 
@@ -132,7 +132,7 @@ impl Inlets {
         }
     }
 
-    /// The way from `place`, if it is another place.
+    /// Returns the rings from `place`, if it is another place.
     fn inlet(&self, place: PlaceId) -> Option<&Inlet> {
         let index = place.index() - usize::from(place > self.here);
         self.peers.get(index).filter(|_| place != self.here)
@@ -148,12 +148,12 @@ impl Inlets {
         }
     }
 
-    /// Returns the number of words of a bell that have a bit of a place of this run.
+    /// Returns the number of words of a bell that the places of this run use.
     fn bell_words(&self) -> usize {
         self.ended.len().div_ceil(64)
     }
 
-    /// Looks into every ring.
+    /// Polls every ring.
     #[inline]
     fn progress_all(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let mut count = 0;
@@ -195,7 +195,7 @@ impl Inlets {
         while bits != 0 {
             let place = PlaceId(index as u32 * 64 + bits.trailing_zeros());
             bits &= bits - 1;
-            // A bell is written by peers: a bit without a peer behind it means nothing.
+            // A bell is written by peers: a bit without a peer is ignored.
             let Some(inlet) = self.inlet(place) else {
                 pending.remove_place(place);
                 continue;
@@ -209,7 +209,7 @@ impl Inlets {
         count
     }
 
-    /// Delivers at most one batch of one ring; also says whether the ring was found empty.
+    /// Delivers at most one batch of one ring. Returns the number of messages, and `true` if the ring was found empty.
     #[inline]
     fn drain(&self, inlet: &Inlet, class: Class, deliver: &mut dyn FnMut(Arrival<'_>)) -> (usize, bool) {
         if inlet.broken.get() {
@@ -218,7 +218,7 @@ impl Inlets {
         let consumer = inlet.consumer(class);
         let mut large = 0;
         for count in 0..BATCH {
-            // Taken messages give credit, and a quick sender would fill the place's memory in one turn.
+            // Taken messages return credit, so a fast sender could fill the place's memory in one turn.
             if large >= self.large_max {
                 return (count, false);
             }
@@ -233,7 +233,7 @@ impl Inlets {
             });
             match (taken, fault) {
                 (Ok(TakeOutcome::Nothing), _) => return (count, true),
-                // Its receiver has condemned the peer.
+                // The handler has declared the peer dead.
                 (Ok(_), None) if inlet.broken.get() => return (count + 1, true),
                 (Ok(TakeOutcome::Record), None) => {}
                 (Ok(TakeOutcome::RecordAndStarved), None) => {
@@ -248,7 +248,7 @@ impl Inlets {
         (BATCH, false)
     }
 
-    /// Takes the oldest message of one ring if it is small and `wants` says so.
+    /// Takes the oldest message of one ring if it is small and `wants` accepts it.
     #[inline]
     pub fn take_next(
         &self,
@@ -269,7 +269,7 @@ impl Inlets {
         Next::Taken
     }
 
-    /// Shows one record to `deliver`; returns the bytes of a large message.
+    /// Passes one record to `deliver`. Returns its bytes if it is a large message.
     #[inline]
     fn show(
         &self,
@@ -300,7 +300,7 @@ impl Inlets {
         }
     }
 
-    /// Declares `place` dead for everybody, because of what it wrote into a ring, and reads it no more.
+    /// Declares `place` dead for all places, because of a fault in its ring, and stops reading its rings.
     #[cold]
     pub fn declare_dead(&self, place: PlaceId, class: Class, fault: RingFault, offset: u64) {
         if let Some(inlet) = self.inlet(place) {
@@ -332,7 +332,7 @@ impl Inlets {
         self.inlet(place).is_none_or(Inlet::is_drained)
     }
 
-    /// Returns `true` if an end has to be told: the last message before it may have been taken alone.
+    /// Returns `true` if an end can be delivered: the last message before it may have been taken by `take_next`.
     #[inline]
     fn has_end(&self) -> bool {
         let ending = self.ending.borrow();

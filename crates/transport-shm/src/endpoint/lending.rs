@@ -1,11 +1,10 @@
 //! Slices that processes of a run read from each other's own memory: `process_vm_readv`.
 //!
-//! The only file that makes this call. A loan is named by numbers that its borrower cannot check, so each reading takes
-//! the guard of the loan along, before the slice and after it, in one call: the guard holds the token of the loan as
-//! long as its owner lends the slice. Where both are the token, the process is the right one, and the slice was lent
-//! during the whole reading. The kernel copies in the order of the list, and pins the pages of each entry by operations
-//! that are fully ordered.
-//! Invariant: the memory of a guard is never given back while its endpoint exists.
+//! The only file that makes this call. A borrower cannot check the numbers that identify a loan, so each call also
+//! reads the guard of the loan, before and after the slice: the guard holds the token of the loan as long as its owner
+//! lends the slice. If both copies equal the token, the process is the right one, and the slice was lent during the
+//! whole read. The kernel copies in the order of the list, and pins the pages of each entry by operations that are
+//! fully ordered. Invariant: the memory of a guard is never freed while its endpoint exists.
 
 use isles_transport::{LendingError, LentSlice};
 use rustix::process::{PTracer, Pid, geteuid, getpid, getppid, set_ptracer};
@@ -14,23 +13,23 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Most slices that a place lends at one time.
+/// Maximum number of slices that a place lends at one time.
 const LOANS_MAX: usize = 64;
 
-/// The loans of one place, and what it knows of reading those of others.
+/// The loans of one place, and its state for reading those of others.
 pub(crate) struct Loans {
     /// Each holds the token of a loan, or zero.
     guards: Box<[AtomicU64; LOANS_MAX]>,
     next_token: Cell<u64>,
-    /// This process.
+    /// Id of this process.
     process: Pid,
-    /// True if the system has refused a reading.
+    /// True if the system has refused a read.
     is_refused: Cell<bool>,
 }
 
 impl Loans {
     pub fn new() -> Loans {
-        // Tokens of two processes must not meet: each counts from a random number.
+        // Tokens of two processes must differ: each process counts from a random number.
         let process = getpid();
         let first = RandomState::new().hash_one(process);
         Loans {
@@ -52,7 +51,7 @@ impl Loans {
         // Relaxed: only this place stores to its guards.
         let guard = self.guards.iter().find(|guard| guard.load(Ordering::Relaxed) == 0)?;
         let token = self.new_token();
-        // Relaxed: its borrower hears of the loan by a message, which carries the order.
+        // Relaxed: the borrower learns of the loan by a message, which orders this store.
         guard.store(token, Ordering::Relaxed);
         Some(LentSlice {
             process: u64::from(self.process.as_raw_nonzero().get().unsigned_abs()),
@@ -68,7 +67,7 @@ impl Loans {
         if let Some(guard) = self.guards.iter().find(|guard| guard.load(Ordering::Relaxed) == loan.token) {
             guard.store(0, Ordering::Relaxed);
         }
-        // Nobody who still sees the token sees writes to the slice from here on.
+        // A reader that still sees the token does not see later writes to the slice.
         fence(Ordering::SeqCst);
     }
 
@@ -102,7 +101,7 @@ impl Loans {
         }
     }
 
-    /// Tells a system that refuses every reading from a loan that is gone, with its memory or its process.
+    /// Distinguishes a system that refuses every read from a loan whose memory or process is gone.
     #[cold]
     fn refusal(&self, error: &io::Error) -> LendingError {
         match error.raw_os_error() {
@@ -115,13 +114,13 @@ impl Loans {
     }
 }
 
-/// Returns `true` if processes of a run may read each other's memory on this host, as far as this one can tell: it
-/// tries with its own, and asks Yama.
+/// Returns `true` if processes of a run can probably read each other's memory on this host: this one reads its own
+/// memory by the call, and checks the scope of Yama.
 pub fn reads_others() -> bool {
     let (loans, bytes) = (Loans::new(), [0; 8]);
     let tried = loans.lend(&bytes).is_some_and(|loan| loans.read(&loan, 0, &mut [0; 8]).is_ok());
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    // With scope 1 the processes of a run allow each other; with more only an administrator does.
+    // With scope 1 the processes of a run permit each other; a higher scope requires an administrator.
     tried && (matches!(scope.trim(), "" | "0" | "1") || geteuid().is_root() && scope.trim() == "2")
 }
 
@@ -129,18 +128,18 @@ fn entry(base: *mut libc::c_void, len: usize) -> libc::iovec {
     libc::iovec { iov_base: base, iov_len: len }
 }
 
-/// Lets the processes that this one starts read its memory, where the kernel asks for that (Yama).
+/// Permits the processes that this one starts to read its memory, if the kernel requires that (Yama).
 pub(crate) fn let_children_read() {
     let_read(Some(getpid()));
 }
 
-/// Lets the processes that have the same parent read the memory of this one, where the kernel asks for that.
+/// Permits the processes with the same parent to read the memory of this one, if the kernel requires that.
 pub fn let_siblings_read() {
     let_read(getppid());
 }
 
 fn let_read(ancestor: Option<Pid>) {
-    // A kernel that does not ask knows no such call; one that forbids it is met at the first reading.
+    // A kernel without Yama does not know the call; if it is forbidden, the first read fails.
     let _ = ancestor.map(|ancestor| set_ptracer(PTracer::ProcessID(ancestor)));
 }
 

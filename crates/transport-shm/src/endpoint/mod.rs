@@ -3,9 +3,9 @@
 //! [`ShmEndpoint`] joins the parts into the [`Endpoint`] interface: rings out ([`outlet`]), rings in
 //! ([`inlet`]), blocks, waiting ([`waiter`]). It knows bytes, peers and handlers; neither tasks nor processes.
 //!
-//! Invariants: the sending half (outlets, arena) and the receiving half (inlets) are separate cells, because
-//! `deliver` may send in the middle of a `progress`; nothing is called from within `fill`, which holds the memory of
-//! the message that it writes, and the ring has no other memory for a second one.
+//! Invariants: the sending half (outlets, arena) and the receiving half (inlets) are separate cells, because `deliver`
+//! may send in the middle of a `progress`; `fill` must not call the endpoint, because it holds the memory of its
+//! message, and the ring has none for a second one.
 
 mod core_balance;
 mod inlet;
@@ -42,7 +42,7 @@ pub use waiter::polling_time;
 
 /// The endpoint of a place that shares a segment with all others of its run.
 ///
-/// Dropping it without [`Endpoint::leave`] is the death of the place, as seen by the others.
+/// Dropping it without [`Endpoint::leave`] counts as the death of the place.
 pub struct ShmEndpoint {
     segment: Segment,
     here: PlaceId,
@@ -53,19 +53,19 @@ pub struct ShmEndpoint {
     loans: Loans,
     reentry: ReentryGuard,
     shares_processors: bool,
-    /// The head of the segment, where changes are counted.
+    /// The header of the segment, which has the count of changes.
     head: View<SegmentHeader>,
-    /// The count of changes that this endpoint has looked at.
+    /// The count of changes at the last check of all lives.
     changes_seen: Cell<u32>,
 }
 
 impl ShmEndpoint {
-    /// The endpoint of `here`, which the caller has marked as joined.
+    /// Creates the endpoint of `here`, which the caller has marked as joined.
     pub(crate) fn new(segment: Segment, here: PlaceId) -> ShmEndpoint {
         let outlets = Outlets::new(&segment, here);
         let inlets = Inlets::new(&segment, here);
         let waiter = Waiter::new(&segment, here);
-        // One less than any count that may have been reached: the first `progress` looks at all lives.
+        // Differs from the present count, so that the first `progress` checks all lives.
         let changes_seen = Cell::new(segment.changes().wrapping_sub(1));
         let head = View::new(&segment, 0);
         let (regions, reentry) = (Regions::new(&segment, here), ReentryGuard::default());
@@ -85,9 +85,9 @@ impl ShmEndpoint {
         }
     }
 
-    /// Lets each wait look for [`polling_time`] at least before it sleeps, as a place needs to which other hosts write:
-    /// they wake it only after they have been silent for a while. Of those hosts some may be containers of this
-    /// machine, so `places` places of the run share its `processors` processors.
+    /// Makes each wait poll for at least [`polling_time`] before it sleeps, for a place to which other hosts write:
+    /// they wake it only after a pause in their messages. Some of those hosts may be containers of this machine, so
+    /// `places` places of the run share its `processors` processors.
     #[must_use]
     pub fn with_polling_for_hosts(mut self, places: u32, processors: u32) -> ShmEndpoint {
         self.waiter.look_for_hosts(places, processors);
@@ -95,18 +95,18 @@ impl ShmEndpoint {
         self
     }
 
-    /// The segment of the run.
+    /// Returns the segment of the run.
     pub fn segment(&self) -> &Segment {
         &self.segment
     }
 
-    /// Returns `true` if the life of some place has changed since [`ShmEndpoint::observe_changes`] looked.
+    /// Returns `true` if the life of a place has changed since the last [`ShmEndpoint::observe_changes`].
     #[inline]
     fn has_changes(&self) -> bool {
         self.head.changes() != self.changes_seen.get()
     }
 
-    /// Looks at the lives of all places after one of them changed.
+    /// Checks the lives of all places after one of them changed.
     #[cold]
     fn observe_changes(&self) {
         self.changes_seen.set(self.segment.changes());
@@ -195,7 +195,7 @@ impl Endpoint for ShmEndpoint {
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let _deliver = self.reentry.deliver();
         let count = self.inlets.deliver_messages(inbound, deliver);
-        // After the messages: this very turn may have found a peer broken, which takes no messages from here on.
+        // After the messages: this turn may have declared a peer dead, which receives no messages from now on.
         if self.has_changes() {
             self.observe_changes();
         }
@@ -217,7 +217,7 @@ impl Endpoint for ShmEndpoint {
         self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready() || self.waiter.is_unparked()
     }
 
-    /// No: what a send has written, its receiver finds without this place.
+    /// Always `false`: a receiver finds a written message without this place.
     fn is_sending(&self) -> bool {
         false
     }
@@ -237,7 +237,7 @@ impl Endpoint for ShmEndpoint {
     }
 
     fn declare_dead(&self, place: PlaceId) {
-        // The text of this fault names no ring.
+        // The text of this fault does not mention the ring.
         self.declare_corrupt(place, Class::Data, RingFault::Message);
     }
 
@@ -245,7 +245,7 @@ impl Endpoint for ShmEndpoint {
         self.segment.life(place).death(place)
     }
 
-    /// Leaves the run: messages to this place are refused from now on; those it has sent stay and are delivered.
+    /// Leaves the run: messages to this place are refused from now on; those it has sent are still delivered.
     fn leave(&self) {
         self.segment.change_life(self.here, Lifecycle::Left, |life| !life.is_over());
     }

@@ -1,6 +1,6 @@
 //! The sending half of an endpoint.
 //!
-//! One [`Outlet`] a peer, with a ring for each class, and the arena from which blocks are lent. It publishes,
+//! Each peer has an [`Outlet`] with a ring for each class; blocks are lent from the arena. This half publishes records,
 //! rings the receiver's bell and wakes it; it receives nothing.
 
 use crate::arena::block::{ArenaMemory, BlockDescriptor};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// Reason why nothing was sent.
 pub(super) enum SendFailure {
-    /// As the caller of the endpoint is told.
+    /// The error for the caller of the endpoint.
     Send(SendError),
     /// The receiver broke the format.
     Fault(RingFault),
@@ -31,11 +31,11 @@ impl From<SendError> for SendFailure {
     }
 }
 
-/// Least length, in bytes, of a message that is announced before it is written: it takes longer to write than its
-/// receiver looks before it sleeps, and a wake-up at its end would cost a twentieth of its time.
+/// Minimum length, in bytes, of a message that is announced before it is written: writing it takes longer than its
+/// receiver spins, and a wake-up at its end would cost a twentieth of its time.
 pub(super) const ANNOUNCED_BYTES_MIN: usize = 256 << 10;
 
-/// A long message that is being written; dropped when it is shown, or given up.
+/// Announcement of a long message that is being written; dropped when the message is published or given up.
 pub struct Announced<'o>(&'o AtomicU32);
 
 impl Drop for Announced<'_> {
@@ -44,11 +44,11 @@ impl Drop for Announced<'_> {
     }
 }
 
-/// The block that was lent last; dropped, also while `fill` unwinds, it is taken back.
+/// The block that was lent last; dropping it, also while `fill` unwinds, takes it back.
 struct Loan<'o>(&'o Outlets);
 
 impl Loan<'_> {
-    /// Keeps the loan: the message is on its way.
+    /// Keeps the loan: the message has been sent.
     fn keep(self) {
         std::mem::forget(self);
     }
@@ -60,12 +60,12 @@ impl Drop for Loan<'_> {
     }
 }
 
-/// The way to one peer.
+/// The rings to one peer.
 struct Outlet {
     control: Producer<MappedRing>,
     bulk: Producer<MappedRing>,
     peer: View<PlaceBlock>,
-    /// The peer takes no messages any more.
+    /// True if the peer receives no more messages.
     closed: Cell<bool>,
 }
 
@@ -78,27 +78,27 @@ impl Outlet {
     }
 }
 
-/// The ways to all peers, and the arena of this place.
+/// The rings to all peers, and the arena of this place.
 pub(super) struct Outlets {
     here: PlaceId,
     /// Outlets by place; `None` for the place itself.
     peers: Box<[Option<Outlet>]>,
     fencing: Fencing,
-    /// True if receivers have to be rung for.
+    /// True if receivers have a bell that must be rung.
     rings: bool,
-    /// True if places look for a while before they sleep, because each has a processor of its own.
+    /// True if places spin before they sleep, because each has a processor of its own.
     pub(super) announces: bool,
     inline_max: [usize; 2],
     block_max: usize,
     arena: RefCell<Arena>,
     ground: ArenaMemory,
-    /// This place's own block: where it says that it waits for memory.
+    /// Block of this place, with the flag that it waits for memory.
     own: View<PlaceBlock>,
-    /// Rings that answered `Full` and have not moved since.
+    /// Rings that were full and have not moved since.
     starving: RefCell<Vec<(PlaceId, Class)>>,
-    /// A block was refused because too much is lent, and nothing has changed since.
+    /// True if a block was refused because too much is lent, and nothing has changed since.
     arena_starving: Cell<bool>,
-    /// The system had no memory for a message since the last wait.
+    /// True if the system had no memory for a message since the last wait.
     short_of_memory: Cell<bool>,
 }
 
@@ -166,14 +166,14 @@ impl Outlets {
             ticket.encode(room);
             Some(BlockDescriptor::BYTES)
         };
-        // The ring is asked first: `write` runs only once the descriptor is sure to have room.
+        // The ring is checked first: `write` runs only if there is room for the descriptor.
         self.put(outlet, to, class, RecordKind::Block, handler, BlockDescriptor::BYTES, &mut write)?;
         loan.keep();
         Ok(())
     }
 
-    /// Tells a place that a message of `len` bytes is being copied for it, or from it, until the guard is dropped; if
-    /// that takes long.
+    /// Announces to a place, until the guard is dropped, that a message of `len` bytes is being copied to or from it.
+    /// Returns `None` if that is not worthwhile, as for a short message.
     pub fn announce(&self, to: PlaceId, len: usize) -> Option<Announced<'_>> {
         let outlet = self.outlet(to).ok().filter(|_| self.announces && len >= ANNOUNCED_BYTES_MIN)?;
         let coming = &outlet.peer.coming.0;
@@ -191,7 +191,7 @@ impl Outlets {
         }
     }
 
-    /// The way to `to`, if it still takes messages.
+    /// Returns the outlet to `to`, if it still receives messages.
     #[inline]
     fn outlet(&self, to: PlaceId) -> Result<&Outlet, SendFailure> {
         let outlet = self.peers.get(to.index()).and_then(Option::as_ref);
@@ -245,12 +245,12 @@ impl Outlets {
     fn lend(&self, len: usize, to: PlaceId, class: Class) -> Result<u64, SendFailure> {
         let answer = self.arena.borrow_mut().lend(len, to, class, Instant::now(), &self.ground);
         match answer {
-            // A block that is refused earlier still waits: only the look before a sleep ends that wish.
+            // A block that was refused earlier still waits: only the check before a sleep ends that.
             Ok(_) => {}
             Err(AllocationError::Lent) => {
                 self.arena_starving.set(true);
-                // Relaxed: the look before a sleep (`arena_is_ready`) comes after the parking protocol's fence: either
-                // it sees a block that was taken or came back, or that block's receiver sees the wish.
+                // Relaxed: the check before a sleep (`arena_is_ready`) comes after the parking protocol's fence: either
+                // it sees a block that was taken or returned, or that block's receiver sees the flag.
                 self.own.arena_starved.0.store(1, Ordering::Relaxed);
             }
             Err(AllocationError::NoMemory) => self.short_of_memory.set(true),
@@ -299,20 +299,21 @@ impl Outlets {
 
     #[cold]
     fn arena_is_ready(&self) -> bool {
-        // Relaxed: ordered by the fence of the parking place.
+        // Relaxed: ordered by the fence of the parking protocol.
         let taken = self.own.arena_starved.0.load(Ordering::Relaxed) == 0;
         let ready = taken || self.arena.borrow().has_returned(&self.ground);
         self.arena_starving.set(!ready);
         ready
     }
 
-    /// Gives pages back to the system that were not needed lately; answers when to ask again, if at all before the next
-    /// large message.
+    /// Releases pages to the system that were not needed recently. Returns the time until the next call is due; `None`
+    /// if none is due before the next large message.
     pub(crate) fn give_pages_back(&self) -> Option<Duration> {
         self.arena.borrow_mut().idle(Instant::now(), &self.ground)
     }
 
-    /// Returns `true` if the system had no memory for a message since the last call: then nobody would wake this place.
+    /// Returns `true` if the system had no memory for a message since the last call: no other place would wake this one
+    /// then.
     pub(crate) fn take_shortage(&self) -> bool {
         self.short_of_memory.take()
     }

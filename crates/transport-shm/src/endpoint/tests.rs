@@ -1,4 +1,4 @@
-//! Endpoints as threads: broken peers, many places, memory, and the wishes of those who were refused.
+//! Endpoints as threads: broken peers, many places, memory, and the wake-up of refused senders.
 
 use super::outlet::ANNOUNCED_BYTES_MIN;
 use super::*;
@@ -26,7 +26,7 @@ fn send(endpoint: &ShmEndpoint, to: u32, class: Class, bytes: &[u8]) -> Result<(
     })
 }
 
-/// One turn of `progress` as lines: `source: bytes` or `source died: cause`.
+/// Runs one turn of `progress`. Returns the arrivals as lines: `source: bytes` or `source died: cause`.
 fn progress_lines(endpoint: &ShmEndpoint) -> Vec<String> {
     let mut lines = Vec::new();
     endpoint.progress(Inbound::All, &mut |arrival| match arrival {
@@ -242,7 +242,7 @@ fn a_block_dropped_elsewhere_wakes_the_sender_that_waits_for_it() {
                     kept.push(block);
                 }
             });
-            // Four fill the arena: the sender waits until all of them go, or the last have come.
+            // Four blocks fill the arena: the sender waits until all of them are dropped, or the last have arrived.
             if kept.len() == 4 {
                 kept.clear();
             }
@@ -281,7 +281,7 @@ fn a_place_that_is_condemned_while_its_messages_are_delivered_is_dead_at_every_p
     }
 }
 
-/// Sends the number of every place to every other, and hears from every other.
+/// Sends the number of this place to every other, and receives from every other.
 fn all_meet(endpoint: &ShmEndpoint) {
     let (here, places) = (endpoint.here().0, endpoint.places());
     let mut unsent: Vec<u32> = (0..places).filter(|place| *place != here).collect();
@@ -333,7 +333,7 @@ fn run_threads(places: u32, body: impl Fn(&ShmEndpoint) + Sync) -> Segment {
     segment
 }
 
-/// Memory behind the segment, in bytes.
+/// Returns the resident memory of the segment, in bytes.
 fn resident(segment: &Segment) -> u64 {
     rustix::fs::fstat(segment.file()).unwrap().st_blocks as u64 * 512
 }
@@ -419,7 +419,7 @@ fn a_place_that_sleeps_gives_the_pages_of_its_large_messages_back() {
     assert_eq!(heard, len);
     assert!(pages() >= before + len as u64);
     assert!(progress_lines(&endpoints[0]).is_empty(), "it has looked at all that could end a wait");
-    // Nobody wakes it, so it wakes itself; then it gives the pages back and sleeps as long as it may.
+    // No place wakes it, so it wakes itself; then it releases the pages and sleeps as long as it may.
     endpoints[0].wait(None);
     while pages() >= before + 4 * PAGE_BYTES {
         endpoints[0].wait(Some(Duration::from_millis(100)));

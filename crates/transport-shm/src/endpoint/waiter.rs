@@ -1,8 +1,7 @@
-//! Waiting: look for a while, give the processor away for a while, sleep.
+//! Waiting: spin, then yield the processor, then sleep.
 //!
-//! [`WaitPolicy`] is how long each of them lasts, in one place, so that it can be read and tuned with the `raw`
-//! example. [`Waiter`] follows it and the parking protocol ([`crate::parking`]); what there is to wait for is the
-//! caller's question, asked again and again.
+//! [`WaitPolicy`] says how long each phase lasts; it can be tuned with the `raw` example. [`Waiter`] follows it and the
+//! parking protocol ([`crate::parking`]); the caller supplies the condition, which is polled.
 
 use super::core_balance::CoreBalance;
 use crate::layout::PlaceBlock;
@@ -15,29 +14,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest sleep of a place when the system had no memory for its message.
+/// Maximum sleep of a place when the system had no memory for its message.
 const SHORTAGE_SLEEP: Duration = Duration::from_millis(10);
 
-/// Number of looks before the first look at the clock.
+/// Number of polls before the first read of the clock.
 const QUICK_LOOKS: u32 = 256;
 
-/// Longer than giving the processor away goes on; a longer timeout needs no look at the clock meanwhile.
+/// Longer than the yielding phase lasts: a longer timeout needs no clock reads in it.
 const ASIDE_MAX: Duration = Duration::from_millis(50);
 
-/// Number of looks between two looks at the clock.
+/// Number of polls between two reads of the clock.
 const LOOKS: u32 = 32;
 
-/// Longest time a place looks while a long message is being written for it: 8 MiB at least. A sender that dies in the
-/// middle leaves its announcement.
+/// Maximum time that a place spins while a long message is being written to it, enough for 8 MiB. It is limited because
+/// a sender that dies in the middle leaves its announcement.
 const COMING_MAX: Duration = Duration::from_millis(2);
 
-/// Longest that a place looks in a loop, where its last waits ended soon after it had gone to sleep. Less than what a
-/// wake-up takes where it is slow; a place that is woken more rarely than this looks no longer than the policy says.
+/// Maximum time that a place spins if its last waits ended soon after it had gone to sleep. Shorter than a slow
+/// wake-up; a place that is woken less often spins no longer than the policy says.
 const SPIN_MAX: Duration = Duration::from_micros(250);
 
-/// Returns the least time for which a place looks that other hosts write to, if `places` places of the run share
-/// `processors` processors of its machine: several times what an answer takes over TCP, or, if places wait for their
-/// turns, what all of them take. It yields the processor meanwhile, if somebody wants it.
+/// Returns the minimum time for which a place polls that other hosts write to, if `places` places of the run share
+/// `processors` processors of its machine: several round trips over TCP or, if places take turns, a round of all of
+/// them. It yields the processor meanwhile.
 pub fn polling_time(places: u32, processors: u32) -> Duration {
     if places <= processors { Duration::from_micros(200) } else { Duration::from_millis(2) }
 }
@@ -45,20 +44,20 @@ pub fn polling_time(places: u32, processors: u32) -> Duration {
 /// The waiting of one place.
 pub(super) struct Waiter {
     wait_policy: WaitPolicy,
-    /// Time to look in a loop now: what the policy says, or longer ([`Waiter::adapt`]).
+    /// Current spin time: that of the policy, or longer ([`Waiter::adapt`]).
     spin: Cell<Duration>,
-    /// Least time each wait looks ([`Waiter::look_for_hosts`]).
+    /// Minimum time for which each wait polls ([`Waiter::look_for_hosts`]).
     polling_time: Option<Duration>,
-    /// The last wait ended because its time was over, with nothing found.
+    /// True if the last wait timed out with nothing found.
     found_nothing: Cell<bool>,
-    /// The processor of this place, if one is kept for it.
+    /// The core balance, if a processor is assigned to this place.
     core_balance: Option<CoreBalance>,
     unpark_signal: Arc<UnparkSignal>,
 }
 
-/// State other threads of the process need to end a wait.
+/// State with which other threads of the process end a wait.
 struct UnparkSignal {
-    /// A wait is to return at once.
+    /// True if a wait must return at once.
     set: AtomicBool,
     own: View<PlaceBlock>,
     fencing: Fencing,
@@ -87,9 +86,9 @@ impl Waiter {
         }
     }
 
-    /// Lets each wait look for [`polling_time`] at least before a sleep, on whose end others may count; but after a
-    /// sleep whose time was over, and that nothing has ended, it sleeps on at once. It keeps the processor only if
-    /// `places` places of the run have `processors` processors of this machine together.
+    /// Makes each wait poll for at least [`polling_time`] before it sleeps; but a wait after one that timed out with
+    /// nothing found sleeps at once. Spins only if `processors` processors of this machine suffice for the `places`
+    /// places of the run on it.
     pub(crate) fn look_for_hosts(&mut self, places: u32, processors: u32) {
         self.polling_time = Some(polling_time(places, processors));
         self.wait_policy = WaitPolicy::of(places, processors);
@@ -106,9 +105,9 @@ impl Waiter {
         self.unpark_signal.clone()
     }
 
-    /// Returns when `ready` says so, or after an unpark, or at the end of `timeout`; possibly before.
+    /// Waits until `ready` returns `true`, an unpark, or the end of `timeout`; may return early.
     ///
-    /// `before_sleep` is called when nothing came while it looked; it answers how long to sleep at most.
+    /// `before_sleep` is called if nothing was found before the sleep; it returns the maximum time to sleep.
     pub fn wait(
         &self,
         timeout: Option<Duration>,
@@ -142,11 +141,11 @@ impl Waiter {
         self.take_unpark();
     }
 
-    /// Chooses how long the next wait looks in a loop, after a sleep that has lasted `slept`.
+    /// Chooses how long the next wait spins, after a sleep of length `slept`.
     ///
-    /// If a wake-up takes longer than a place looks, as on a busy host, two places that answer each other would sleep
-    /// at every message and never find each other awake again. So a short sleep makes the next looks longer, and a long
-    /// one ends that: an idle place sleeps as soon as ever.
+    /// If a wake-up takes longer than a place spins, as on a busy host, two places that answer each other would sleep
+    /// at every message and never find each other awake again. So a short sleep makes the next waits spin longer, and a
+    /// long one resets that: an idle place sleeps as early as before.
     fn adapt(&self, slept: Duration) {
         if self.wait_policy.spin.is_zero() {
             return;
@@ -155,7 +154,7 @@ impl Waiter {
         self.spin.set(if waited <= SPIN_MAX { (2 * waited).min(SPIN_MAX) } else { self.wait_policy.spin });
     }
 
-    /// Looks in a loop, keeping the processor; whether something was found, or the time was over.
+    /// Polls without yielding. Returns `true` if something was found or `timeout` is over.
     fn spin_until(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
         let limit = timeout.map_or(self.spin.get(), |timeout| timeout.min(self.spin.get()));
         if limit.is_zero() {
@@ -187,7 +186,7 @@ impl Waiter {
         self.unpark_signal.own.coming.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Looks between giving the processor away; whether something was found, or the time was over.
+    /// Polls and yields the processor in turn. Returns `true` if something was found or `timeout` is over.
     fn yield_until(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
         let end = timeout.filter(|timeout| *timeout < ASIDE_MAX).map(|timeout| Instant::now() + timeout);
         let turn = || {
@@ -213,23 +212,23 @@ impl Waiter {
     }
 }
 
-/// The steps of one wait, in order: look in a loop, look between giving the processor away, sleep.
+/// The phases of one wait, in order: spin, yield, sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitPolicy {
-    /// Time to look in a loop, keeping the processor.
+    /// Time to spin.
     ///
-    /// A sleep and its wake-up cost some 5 microseconds at each side; so a place with a processor of its own
-    /// looks for several times that, and an idle one then sleeps for good.
+    /// A sleep and its wake-up cost some 5 microseconds at each side; so a place with a processor of its own spins for
+    /// several times that before it sleeps.
     pub spin: Duration,
-    /// Number of times to yield the processor after that, looking in between.
+    /// Number of times to yield the processor after that, with a poll after each.
     ///
-    /// If places share processors, the one that has the work gets the processor at once this way, without the cost of a
-    /// sleep for the one that waits.
+    /// If places share processors, the one with work gets the processor at once this way, without the cost of a sleep
+    /// for the one that waits.
     pub yields: u32,
 }
 
-/// Most places a processor for which giving the processor away goes round faster than a sleep and its wake-up:
-/// some 0.8 microseconds a place (measured with 8 places on 2 processors) against some 15.
+/// Maximum number of places on each processor for which a round of yields is faster than a sleep and its wake-up: some
+/// 0.8 microseconds for each place (measured with 8 places on 2 processors) against some 15.
 const CROWD_MAX: u32 = 16;
 
 impl WaitPolicy {
@@ -238,7 +237,7 @@ impl WaitPolicy {
         self.spin.is_zero() && self.yields > 1
     }
 
-    /// The policy of a run of `places` places on `processors` processors.
+    /// Returns the policy of a run of `places` places on `processors` processors.
     pub fn of(places: u32, processors: u32) -> WaitPolicy {
         if places <= processors {
             WaitPolicy { spin: Duration::from_micros(50), yields: 2 }

@@ -1,7 +1,7 @@
 //! The processes that this one started, and the watch on them.
 //!
-//! One thread waits for all of them at once. A process that ends without having left is marked dead in the
-//! segment, which wakes all places; one that broke the format is ended. It decides nothing about the run.
+//! One thread waits for all of them at once. A process that ends without having left is marked dead in the segment,
+//! which wakes all places; one that broke the format is killed. It decides nothing about the run.
 
 use super::LaunchError;
 use crate::lifecycle::{ExitCause, Lifecycle};
@@ -20,13 +20,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Interval at which the watch looks for places that broke the format; the end of a process is noticed at once.
+/// Interval of the check for places that broke the format; the end of a process is noticed at once.
 const CORRUPT_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Gives a descriptor that is readable, or hung up, once a process that this one started has ended.
+/// Function that returns a descriptor that is readable, or hung up, once a child process has ended.
 pub(super) type ExitDescriptor = fn(Pid) -> io::Result<OwnedFd>;
 
-/// The kernel's own descriptor; where it offers none (before 5.3, under valgrind, in some sandboxes), [`exit_pipe`].
+/// Returns the kernel's own descriptor or, if there is none (before 5.3, under valgrind, in some sandboxes), an
+/// [`exit_pipe`].
 pub(super) fn notice(process: Pid) -> io::Result<OwnedFd> {
     match pidfd_open(process, PidfdFlags::empty()) {
         Err(Errno::NOSYS | Errno::PERM) => exit_pipe(process),
@@ -34,7 +35,7 @@ pub(super) fn notice(process: Pid) -> io::Result<OwnedFd> {
     }
 }
 
-/// A pipe whose other end is closed by a thread that waits for the process and leaves it to be reaped.
+/// Returns a pipe whose other end is closed by a thread that waits for the process and leaves it to be reaped.
 pub(super) fn exit_pipe(process: Pid) -> io::Result<OwnedFd> {
     let (end, held) = io::pipe()?;
     let wait = move || {
@@ -46,16 +47,16 @@ pub(super) fn exit_pipe(process: Pid) -> io::Result<OwnedFd> {
     Ok(end.into())
 }
 
-/// Way in which a process ended.
+/// Cause of the end of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessExit {
-    /// It ended by itself, with this code.
+    /// The process ended by itself, with this code.
     Code(i32),
-    /// It was ended by this signal.
+    /// The process was ended by this signal.
     Signal(i32),
-    /// It had to be ended, because it was still there at the end of the time allowed.
+    /// The process was killed, because it still ran at the end of the time allowed.
     Overdue,
-    /// It was gone, and the system could not say how.
+    /// The system could not report the cause.
     Unseen,
 }
 
@@ -70,10 +71,10 @@ impl fmt::Display for ProcessExit {
     }
 }
 
-/// One process.
+/// A started process.
 struct ChildRecord {
     place: PlaceId,
-    /// Its number, which is its own as long as `exit` is not known: it is taken from the system under the same lock.
+    /// Its id, which is valid while `exit` is `None`: the process is reaped under the same lock.
     process: Pid,
     /// Readable, or hung up, once the process has ended.
     end: OwnedFd,
@@ -90,7 +91,7 @@ struct ChildTable {
 }
 
 impl ChildRecord {
-    /// Ends the process, if it is not known to have ended.
+    /// Kills the process, unless it is known to have ended.
     fn kill(&self) {
         if self.exit.is_none() {
             // It may have ended by itself meanwhile.
@@ -106,14 +107,14 @@ impl ChildTable {
     }
 }
 
-/// The processes that one [`super::spawn`] started; dropping it ends those that are left.
+/// The processes that one [`super::spawn`] started; dropping it kills those that are left.
 pub struct Children {
     roster: Arc<ChildTable>,
     /// Children until the watch runs.
     unwatched: Vec<Child>,
     notice: ExitDescriptor,
     watch: Option<JoinHandle<()>>,
-    /// Closed when this process is gone: the end of the children.
+    /// Closed when this process is gone, which ends the children.
     _lifeline: PipeWriter,
 }
 
@@ -160,7 +161,7 @@ impl Children {
             .run();
         };
         self.watch = Some(thread.spawn(body).map_err(LaunchError::NotWatched)?);
-        // The watch cannot be gone: it waits for exactly this.
+        // The watch cannot be gone: it waits for this message.
         let _ = sender.send(std::mem::take(&mut self.unwatched));
         Ok(())
     }
@@ -168,7 +169,7 @@ impl Children {
     /// Waits until every process has become its place.
     ///
     /// # Errors
-    /// Some did not: one ended, was refused, or is late. The others still run; dropping `self` ends them.
+    /// A process ended, was refused, or is late. The others still run; dropping `self` kills them.
     pub fn wait_until_joined(&self, limit: Duration) -> Result<(), LaunchError> {
         let deadline = Instant::now() + limit;
         loop {
@@ -180,7 +181,7 @@ impl Children {
         }
     }
 
-    /// A place that nobody has joined as; an error if nobody will.
+    /// Returns a place that no process has joined as yet; an error if none will.
     fn missing(&self) -> Result<Option<PlaceId>, LaunchError> {
         let segment = &self.roster.segment;
         let mut missing = None;
@@ -201,7 +202,8 @@ impl Children {
         Ok(missing)
     }
 
-    /// Waits until all processes have ended, at most `limit`, then ends those that are left; says how each ended.
+    /// Waits for up to `limit` until all processes have ended, then kills those that are left. Returns the exit of
+    /// each.
     pub fn finish(mut self, limit: Duration) -> Vec<(PlaceId, ProcessExit)> {
         let deadline = Instant::now() + limit;
         let mut entries = self.roster.entries();
@@ -223,12 +225,12 @@ impl Children {
         self.roster.entries().iter().find(|entry| entry.place == place)?.exit
     }
 
-    /// Ends the process of `place`; its death is told as any other.
+    /// Kills the process of `place`; its death is reported like any other.
     pub fn kill(&self, place: PlaceId) {
         self.roster.entries().iter().filter(|entry| entry.place == place).for_each(ChildRecord::kill);
     }
 
-    /// Ends what is left and waits for the watch to have seen it.
+    /// Kills the processes that are left and waits until the watch has seen their ends.
     fn end_all(&mut self) {
         for entry in self.roster.entries().iter_mut().filter(|entry| entry.exit.is_none()) {
             entry.overdue = true;
@@ -249,7 +251,7 @@ impl Drop for Children {
     }
 }
 
-/// The image that a refused process said it runs.
+/// Returns the image that a refused process reported.
 fn refused_image(segment: &Segment, place: PlaceId) -> Image {
     let mut image = Image::default();
     for (half, word) in image.chunks_exact_mut(8).zip(&segment.block(place).image) {
@@ -259,7 +261,7 @@ fn refused_image(segment: &Segment, place: PlaceId) -> Image {
     image
 }
 
-/// A process that has not been seen to end.
+/// A process whose end has not been seen.
 struct RunningProcess {
     index: usize,
     child: Child,
@@ -277,7 +279,7 @@ impl Watcher {
         while !self.open.is_empty() {
             let mut fds: Vec<_> =
                 self.open.iter().map(|open| PollFd::new(&open.end, PollFlags::IN)).collect();
-            // An error (a signal) shows no descriptor as ready; the next turn looks again.
+            // After an error (a signal) no descriptor is ready; the next turn polls again.
             let _ = poll(&mut fds, Some(&CORRUPT_LOOK));
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
             let (ended, open) = self.open.into_iter().zip(ready).partition::<Vec<_>, _>(|(_, ready)| *ready);
@@ -289,7 +291,7 @@ impl Watcher {
         }
     }
 
-    /// Ends processes that were declared dead while they run, so that the declaration is true.
+    /// Kills processes that were declared dead while they ran, so that the declaration is true.
     fn end_corrupt(&self) {
         let entries = self.roster.entries();
         for open in &self.open {
@@ -302,7 +304,7 @@ impl Watcher {
 
 fn record_end(roster: &ChildTable, mut ended: RunningProcess) {
     let mut entries = roster.entries();
-    // It has ended, so this takes no time; from here on its number may be another process's.
+    // It has ended, so this does not block; from here on its id may belong to another process.
     let status = ended.child.wait();
     let entry = &mut entries[ended.index];
     let (end, place) = (end_of(&status), entry.place);
@@ -312,7 +314,7 @@ fn record_end(roster: &ChildTable, mut ended: RunningProcess) {
     roster.ended.notify_all();
 }
 
-/// Returns the cause of the end that the other places are told.
+/// Returns the cause of the end that is reported to the other places.
 fn end_of(status: &io::Result<ExitStatus>) -> ExitCause {
     let Ok(status) = status else { return ExitCause::Unseen };
     let code = status.code().map(ExitCause::Code);

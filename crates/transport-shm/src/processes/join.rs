@@ -1,7 +1,7 @@
 //! Start of a process as a place.
 //!
-//! It reads the variable, attaches to the segment, checks the program image, and starts the watch on the first
-//! process. It creates no endpoint.
+//! Reads the variable, attaches to the segment, checks the program image, and starts the watch on the first process.
+//! Creates no endpoint.
 
 use super::JOIN_VARIABLE;
 use crate::endpoint::let_siblings_read;
@@ -18,15 +18,15 @@ use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
-/// Reason why a process that was started as a place could not become it.
+/// Error of a process that was started as a place and could not join.
 #[derive(Debug)]
 pub enum JoinError {
-    /// The variable does not hold what [`super::spawn`] writes.
+    /// The variable is not in the format of [`super::spawn`].
     BadVariable {
         /// Content of the variable.
         value: String,
     },
-    /// The segment refused this process; for another program image the first process has been told.
+    /// The segment refused this process; a different program image was reported to the first process.
     Segment(SegmentError),
     /// There is no such place in the run.
     NoSuchPlace {
@@ -58,14 +58,14 @@ impl fmt::Display for JoinError {
 
 impl std::error::Error for JoinError {}
 
-/// Attaches a process that [`super::spawn`] started; `None` in a process that nobody started as a place.
+/// Attaches a process that [`super::spawn`] started; `None` in a process that was not started as a place.
 ///
-/// To be called first in `main`, once. `image` identifies this program. From here on the process ends when the
-/// first process ends. If no other thread runs yet, the variable is removed from the environment, so that
-/// programs started by this one do not take it for theirs.
+/// Call it once, first in `main`. `image` identifies this program. From then on the process ends when the first process
+/// ends. If no other thread runs yet, the variable is removed from the environment, so that programs started by this
+/// one do not take it for theirs.
 ///
 /// # Errors
-/// The process cannot be a place, and should say so and end.
+/// The process cannot be a place; it should report the error and exit.
 pub fn join(image: Image) -> Option<Result<(Segment, PlaceId), JoinError>> {
     let value = std::env::var_os(JOIN_VARIABLE)?;
     Some(join_by(&value, image))
@@ -89,9 +89,9 @@ pub(super) fn join_by(value: &OsStr, image: Image) -> Result<(Segment, PlaceId),
         segment.set_counters(SharedWords::attach(file).map_err(JoinError::Segment)?);
     }
     let_siblings_read();
-    // For people who look at the system's list of processes; a place without the name works as well.
+    // Shown in the system's list of processes; a place works without the name.
     let _ = std::fs::write("/proc/self/comm", place.to_string());
-    // Relaxed: for people who look; nothing is ordered by it.
+    // Relaxed: for display; nothing is ordered by it.
     segment.block(place).process.store(getpid().as_raw_nonzero().get() as u32, Ordering::Relaxed);
     Ok((segment, place))
 }
@@ -104,7 +104,7 @@ struct Inherited {
     counters: Option<OwnedFd>,
 }
 
-/// Takes the variable apart and takes the descriptors over.
+/// Parses the variable and takes over the descriptors.
 fn parse(value: &OsStr) -> Result<Inherited, JoinError> {
     let bad = || JoinError::BadVariable { value: value.to_string_lossy().into_owned() };
     let text = value.to_str().ok_or_else(bad)?;
@@ -126,7 +126,7 @@ fn parse(value: &OsStr) -> Result<Inherited, JoinError> {
     })
 }
 
-/// Takes over an inherited descriptor, if it is open, and keeps it from programs that this one starts.
+/// Takes over an inherited descriptor, if it is open, and closes it for programs that this one starts.
 fn own_descriptor(number: RawFd) -> Option<OwnedFd> {
     if number <= 2 {
         return None;
@@ -134,7 +134,7 @@ fn own_descriptor(number: RawFd) -> Option<OwnedFd> {
     // NEED: an inherited descriptor is only a number.
     // SOUND: the borrow is used for two calls that fail on a number that is not open.
     let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
-    // An open descriptor with this flag was not inherited: it is somebody else's.
+    // An open descriptor with this flag was not inherited: it belongs to other code.
     let flags = fcntl_getfd(descriptor).ok()?;
     if flags.contains(FdFlags::CLOEXEC) {
         return None;
@@ -156,7 +156,7 @@ fn forget_variable() {
     }
 }
 
-/// Lets the first process know that this one runs another program.
+/// Reports to the first process that this one runs another program.
 fn tell_refused(file: OwnedFd, place: PlaceId, ours: Image) {
     let Ok(segment) = Segment::attach_refused(file) else { return };
     if place.0 < segment.places() {
@@ -169,13 +169,13 @@ fn tell_refused(file: OwnedFd, place: PlaceId, ours: Image) {
     }
 }
 
-/// Ends this process as soon as the other end of the pipe is closed, that is, when the first process is gone.
+/// Kills this process as soon as the other end of the pipe is closed, that is, when the first process is gone.
 fn watch(lifeline: OwnedFd) -> io::Result<()> {
     let end_with_first = move || {
         loop {
             let mut fds = [PollFd::new(&lifeline, PollFlags::empty())];
             if poll(&mut fds, None).is_ok() && !fds[0].revents().is_empty() {
-                // The signal, because orderly ways out may wait for a place that is gone.
+                // By signal, because an orderly exit may wait for a place that is gone.
                 let _ = kill_process(getpid(), Signal::KILL);
             }
         }

@@ -1,13 +1,13 @@
 //! Places that are processes: starting them, joining, and noticing their end.
 //!
-//! The first process creates a segment and calls [`spawn`]; each process it starts calls [`join`] before anything
-//! else. A process finds its segment by an inherited descriptor that the variable [`JOIN_VARIABLE`] names; nothing
-//! has a name that could be left behind. Where somebody else starts the processes, one creates the segment and the
-//! others reach it through `/proc` (`Segment::join_sibling`). Nothing here moves a message.
+//! The first process creates a segment and calls [`spawn`]; each process it starts calls [`join`] before anything else.
+//! A process finds its segment by an inherited descriptor that the variable [`JOIN_VARIABLE`] names; nothing has a name
+//! that could be left behind. If another program starts the processes, one creates the segment and the others open it
+//! through `/proc` (`Segment::join_sibling`). Nothing here moves a message.
 //!
-//! Whoever dies, nobody waits in vain: the first process watches the others ([`Children`]) and marks them dead;
-//! each other process watches the first one and ends with it, by its parent-death signal where that can be
-//! trusted, and always by a pipe whose other end closes when the first process is gone.
+//! No process waits in vain for a dead one: the first process watches the others ([`Children`]) and marks them dead;
+//! each other process watches the first one and ends with it, by its parent-death signal where that can be trusted, and
+//! always by a pipe whose other end closes when the first process is gone.
 
 mod children;
 mod join;
@@ -36,7 +36,7 @@ use std::sync::Arc;
 /// the number of the place, in decimal; then `:COUNTERS`, a third descriptor, if the run is observed.
 pub const JOIN_VARIABLE: &str = "ISLES_JOIN";
 
-/// Reason why the places could not be started, or did not arrive.
+/// Error of starting the places or of waiting until they have joined.
 #[derive(Debug)]
 pub enum LaunchError {
     /// The system did not start the program.
@@ -96,18 +96,18 @@ impl std::error::Error for LaunchError {}
 pub struct Program {
     /// The file to execute.
     pub file: OsString,
-    /// Name that the program sees as its own; `None`: `file`.
+    /// The program's own name (`argv[0]`); `None`: `file`.
     pub name: Option<OsString>,
     /// Its arguments, without the name.
     pub arguments: Vec<OsString>,
-    /// Variables that are set beside the inherited ones.
+    /// Variables that are set in addition to the inherited ones.
     pub environment: Vec<(OsString, OsString)>,
-    /// True if nothing it writes to standard output is passed on until it calls [`unmute`].
+    /// True if its standard output is discarded until it calls [`unmute`].
     pub muted: bool,
 }
 
 impl Program {
-    /// The running program with its own arguments: the same image even if its file has been replaced.
+    /// Returns the running program with its own arguments: the same image even if its file has been replaced.
     pub fn current() -> Program {
         let mut arguments = std::env::args_os();
         let name = arguments.next();
@@ -137,7 +137,7 @@ pub fn unmute() -> io::Result<()> {
 /// from another thread their own watch does.
 ///
 /// # Errors
-/// Places that had been started are ended again.
+/// Places that had been started are killed again.
 pub fn spawn(
     segment: &Segment,
     program: &Program,
@@ -146,7 +146,7 @@ pub fn spawn(
     spawn_noticing(children::notice, segment, program, places)
 }
 
-/// As [`spawn`], with the means to notice the end of a process.
+/// As [`spawn`], with the function that notices the end of a process.
 fn spawn_noticing(
     notice: children::ExitDescriptor,
     segment: &Segment,
@@ -179,7 +179,7 @@ fn command(segment: &Segment, program: &Program, place: PlaceId, lifeline: &Arc<
     command.env(JOIN_VARIABLE, join);
     command.stdin(if place.0 == 0 { Stdio::inherit() } else { Stdio::null() });
     if program.muted {
-        // The one descriptor that it does not need; where there is no output, nothing is lost.
+        // Standard input is the one descriptor that a muted place does not need; without an output, nothing is lost.
         let output = stdout().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
         command.stdout(Stdio::null()).stdin(output);
     }
@@ -205,7 +205,8 @@ fn command(segment: &Segment, program: &Program, place: PlaceId, lifeline: &Arc<
 fn follow(parent: Pid) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(parent) {
-        // An error would be for the parent, and the standard library aborts with a line of its own if nobody hears it.
+        // An error would go to the parent, which is gone, and the standard library would abort with a message of its
+        // own.
         kill_process(getpid(), Signal::KILL)?;
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! Places whose processes somebody else has started, such as an MPI launcher.
+//! Places whose processes another program has started, such as an MPI launcher.
 //!
 //! One of them creates the segment and tells the others its process and descriptor; they open it through `/proc`, which
-//! the system allows to processes of one user. Each watches all others by descriptors of their processes. Invariant: a
+//! the system permits between processes of one user. Each watches all others by process descriptors. Invariant: a
 //! sibling that ends without having left is marked dead by some survivor.
 
 use crate::segment::{Image, Segment, SegmentError};
@@ -22,17 +22,16 @@ impl Segment {
     /// Attaches to the segment that the living process `process` of this host has created.
     ///
     /// # Errors
-    /// The process is not visible from here, or may not be looked into; what is behind the descriptor is not the
-    /// segment of this program.
+    /// The process is not visible from here or not accessible, or the descriptor is not a segment of this program.
     pub fn join_sibling(process: u32, descriptor: i32, image: Image) -> Result<Segment, SegmentError> {
         Segment::attach(file_of(process, descriptor)?, image)
     }
 
-    /// Marks each of these places dead when its process ends, from a thread of its own, to the end of this process. One
-    /// that has left by then is not touched. A process that has ended already counts as ending now.
+    /// Starts a thread that marks each of these places dead when its process ends, unless the place has left by then. A
+    /// process that has already ended counts as ending now.
     ///
     /// # Errors
-    /// The system has no such descriptors, or starts no thread.
+    /// The system has no process descriptors, or starts no thread.
     pub fn watch_siblings(&self, siblings: Vec<(PlaceId, u32)>) -> io::Result<()> {
         let mut open: Vec<(PlaceId, OwnedFd)> = Vec::new();
         for (place, process) in siblings {
@@ -47,7 +46,7 @@ impl Segment {
         let watch = move || {
             while !open.is_empty() {
                 let mut fds: Vec<_> = open.iter().map(|(_, end)| PollFd::new(end, PollFlags::IN)).collect();
-                // An error (a signal) shows no descriptor as ready; the next turn looks again.
+                // After an error (a signal) no descriptor is ready; the next turn polls again.
                 let _ = poll(&mut fds, None);
                 let ended: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
                 let mut ended = ended.into_iter();
@@ -73,7 +72,7 @@ impl SharedWords {
     /// Attaches to the words that the living process `process` of this host has created.
     ///
     /// # Errors
-    /// The process is not visible from here, or may not be looked into; behind the descriptor are no shared words.
+    /// The process is not visible from here or not accessible, or the descriptor is not that of shared words.
     pub fn join_sibling(process: u32, descriptor: i32) -> Result<SharedWords, SegmentError> {
         SharedWords::attach(file_of(process, descriptor)?)
     }

@@ -1,7 +1,7 @@
-//! Places as real processes: this very test program, started again as [`a_started_process`].
+//! Places as real processes: this test program, started again as [`a_started_process`].
 //!
-//! A started process runs a [`Role`], passed in the environment. Nobody sleeps: each step waits for a message, a death,
-//! an exit or the end of a stream.
+//! A started process runs a [`Role`], passed in the environment. No test sleeps: each step waits for a message, a
+//! death, an exit or the end of a stream.
 
 use super::*;
 use crate::endpoint::ShmEndpoint;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const IMAGE: Image = *b"the test program";
 const ROLE: &str = "ISLES_TEST_ROLE";
-/// Time limit of the tests: nothing here takes long; this only keeps a broken build from hanging.
+/// Time limit of the tests, which only keeps a broken build from hanging.
 const LIMIT: Duration = Duration::from_secs(60);
 const STOP: HandlerId = HandlerId(9);
 
@@ -86,7 +86,7 @@ fn wait_forever() -> ! {
     }
 }
 
-/// Sends every message back to where it came from, as it came, until told to stop.
+/// Sends every message back unchanged to its source, until told to stop.
 fn echo(endpoint: &ShmEndpoint) {
     let mut stop = false;
     while !stop {
@@ -108,7 +108,7 @@ fn echo(endpoint: &ShmEndpoint) {
     endpoint.leave();
 }
 
-/// Sends to everybody for ever, whatever comes.
+/// Sends to all places for ever.
 fn flood(endpoint: &ShmEndpoint) {
     let here = endpoint.here();
     let mut number = 0u64;
@@ -148,7 +148,7 @@ fn put(endpoint: &ShmEndpoint, to: PlaceId, class: Class, handler: HandlerId, by
     }
 }
 
-/// Waits for one arrival and shows it.
+/// Waits for an arrival for which `show` returns a value.
 fn next<R>(endpoint: &ShmEndpoint, mut show: impl FnMut(Arrival<'_>) -> Option<R>) -> R {
     loop {
         let mut answer = None;
@@ -199,7 +199,7 @@ fn a_killed_process_is_a_death_that_all_others_learn() {
     check_that_kills_are_learnt(children::notice);
 }
 
-/// Kernels before 5.3 have none, and some sandboxes forbid them.
+/// Kernels before 5.3 have no process descriptors, and some sandboxes forbid them.
 #[test]
 fn a_kernel_without_descriptors_of_processes_tells_deaths_as_well() {
     check_that_kills_are_learnt(children::exit_pipe);
@@ -248,7 +248,7 @@ fn a_process_that_breaks_the_format_is_dead_and_ended() {
     });
     assert!(matches!(cause, Death::Corrupt(text) if text.contains("place 1 to place 0")));
     endpoint.leave();
-    // It would stay for ever; the watch ends it long before the limit.
+    // The process would run for ever; the watch kills it long before the limit.
     assert_eq!(children.finish(LIMIT), [(PlaceId(1), ProcessExit::Signal(9))]);
 }
 
@@ -293,14 +293,14 @@ fn a_program_that_is_not_there_is_not_started() {
     }
 }
 
-/// Starts a first process of its own as a program, with its output to read.
+/// Starts a first process as a separate program, with its output in a pipe.
 fn start_first(role: &str) -> Child {
     let program = program(role);
     let mut command = Command::new(&program.file);
     command.args(&program.arguments).envs(program.environment).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// The first process of a run of four; prints a line when all have joined, and floods.
+/// Runs the first process of a run of four; prints a line when all have joined, and floods.
 fn first() {
     let (segment, children) = launch(4, "flood");
     children.wait_until_joined(LIMIT).unwrap();
@@ -315,12 +315,12 @@ fn a_first_process_that_is_killed_takes_all_others_with_it() {
     let joined = output.by_ref().lines().map(Result::unwrap).any(|line| line == "all have joined");
     assert!(joined);
     first.kill().unwrap();
-    // The output ends when the last process that holds it is gone.
+    // The output ends when the last process that has it open is gone.
     output.read_to_end(&mut Vec::new()).unwrap();
     first.wait().unwrap();
 }
 
-/// Under a limit of the shell that started it: creates a segment and says what came of it.
+/// Creates a segment under a limit of the shell that started it, and prints the result.
 fn limited() {
     match Segment::for_places(8, IMAGE) {
         Ok(segment) => println!("\nanswer: arenas of {}", segment.geometry().arena_bytes),
@@ -361,14 +361,14 @@ fn limits_of_the_system_are_named_with_what_was_needed() {
     assert!(descriptors.starts_with("no descriptor for a shared segment: "), "{descriptors}");
 }
 
-/// The arenas take at most half of the limit, however many places there are.
+/// The arenas take at most half of the limit, for any number of places.
 #[test]
 fn arenas_shrink_until_the_segment_fits_a_limit() {
     for (limit, arena_bytes) in [(400_000_000, 8_u64 << 30), (4_000_000, 64 << 20), (1_000_000, 32 << 20)] {
         let answer = answer_under(&format!("ulimit -v {limit}"), "limited");
         assert_eq!(answer, format!("arenas of {arena_bytes}"), "ulimit -v {limit}");
     }
-    // Files of 4 GB at most, in blocks of 512 or 1024 bytes.
+    // Files of at most 2 or 4 GB, in blocks of 512 or 1024 bytes.
     let answer = answer_under("ulimit -f 4000000", "limited");
     assert!([128, 64].map(|mib| format!("arenas of {}", mib << 20)).contains(&answer), "{answer}");
 }
@@ -386,7 +386,7 @@ fn a_join_variable_set_by_hand_is_refused_with_its_value() {
     }
 }
 
-/// As many deaths as `ISLES_TEST_KILLS` says, as in `./test --long`, else a few, at moments that a seed chooses.
+/// The number of deaths is that of `ISLES_TEST_KILLS`, as in `./test --long`, or small; a seed chooses their moments.
 #[test]
 fn deaths_at_any_moment_are_told_and_leave_nothing() {
     let wanted = std::env::var("ISLES_TEST_KILLS").ok().and_then(|count| count.parse().ok());
@@ -402,7 +402,7 @@ fn deaths_at_any_moment_are_told_and_leave_nothing() {
         }
         let endpoint = segment.endpoint(PlaceId(0)).unwrap();
         let victim = PlaceId(1 + (seed >> 8) as u32 % 3);
-        // After that many messages, if it sends any.
+        // Number of messages before the kill; 0 for half of the seeds.
         let mut left = if seed & 1 == 0 { (seed >> 16) % 2000 } else { 0 };
         while left > 0 {
             next(&endpoint, |_| {
@@ -424,22 +424,22 @@ fn deaths_at_any_moment_are_told_and_leave_nothing() {
         drop(children);
         drop(endpoint);
         drop(segment);
-        // A process that another test starts just now is a copy of this one until it runs its own program.
+        // A process that another test is starting is a copy of this one until it executes its own program.
         let left = (0..SETTLES_MAX).map(|_| holders(memory)).find(Vec::is_empty);
         assert!(left.is_some(), "death {number} of {deaths}: {:?} still hold the memory", holders(memory));
     }
 }
 
-/// Number of looks until everybody has let go of the memory of a run.
+/// Maximum number of checks until all processes have released the memory of a run.
 const SETTLES_MAX: u32 = 1_000;
 
-/// The processes that have mapped, or opened, the memory file with this number.
+/// Returns the processes that have mapped or opened the memory file with this inode number.
 fn holders(memory: u64) -> Vec<u32> {
     let numbers = std::fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let holds = |process: &u32| {
-        // Gone, or somebody else's: then it is none of this run.
+        // A process that is gone, or belongs to another user, is not of this run.
         let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
         let mut columns = maps.lines().map(|line| line.split_ascii_whitespace().skip(4));
         let mapped = columns.any(|mut columns| {

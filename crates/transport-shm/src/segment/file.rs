@@ -1,7 +1,7 @@
 //! A file that is mapped for reading.
 //!
-//! One of the few files with unsafe code. It knows bytes, not what they mean. Invariant: the mapping has the length
-//! that the file had when it was opened.
+//! One of the few files with unsafe code. It knows bytes, not their meaning. Invariant: the mapping has the length that
+//! the file had when it was opened.
 
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
@@ -33,7 +33,7 @@ impl MappedFile {
     /// Maps a whole file.
     ///
     /// # Errors
-    /// The file cannot be opened, or is no regular file, or there is no address space for it.
+    /// The file cannot be opened or is not a regular file, or there is no address space for it.
     pub fn open(path: impl AsRef<Path>) -> io::Result<MappedFile> {
         let file = File::open(path)?;
         let about = file.metadata()?;

@@ -1,8 +1,8 @@
-//! Mapped memory: the file without a name behind a segment, and typed, bounds-checked views of it.
+//! Mapped memory: the anonymous file of a segment, and typed, bounds-checked views of it.
 //!
-//! One of the few files with unsafe code. It knows offsets and sizes, not what lies there. The file has no
-//! name in any file system, so nothing can be left behind whatever is killed; it is sealed against a change
-//! of its size, so no peer can make a mapped page vanish.
+//! One of the few files with unsafe code. It knows offsets and sizes, not the contents. The file has no name in any
+//! file system, so nothing can be left behind whatever is killed; it is sealed against a change of its size, so no peer
+//! can make a mapped page vanish.
 
 use crate::layout::{PAGE_BYTES, PlaceBlock, SegmentHeader};
 use crate::ring::Credit;
@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-/// Reason why the memory of a segment could not be had.
+/// Error of allocating the memory of a segment.
 #[derive(Debug)]
 pub enum MemoryError {
     /// The limit on file sizes (`ulimit -f`) is below the address space that the segment needs.
@@ -28,13 +28,13 @@ pub enum MemoryError {
         /// Size allowed, in bytes.
         limit: u64,
     },
-    /// The system refused a file without a name, most often because too many descriptors are open.
+    /// The system refused an anonymous file, most often because too many descriptors are open.
     NoDescriptor(io::Error),
     /// The system refused that much address space.
     NoAddressSpace {
         /// Size needed, in bytes.
         bytes: u64,
-        /// Size allowed in all (`ulimit -v`), in bytes, if that is limited.
+        /// Total size allowed (`ulimit -v`), in bytes, if that is limited.
         limit: Option<u64>,
         /// Error of the system.
         cause: io::Error,
@@ -76,7 +76,7 @@ impl fmt::Display for MemoryError {
 
 impl std::error::Error for MemoryError {}
 
-/// Returns the address space this process may have in all, in bytes; `None` without a limit (`ulimit -v`).
+/// Returns the total address space that this process may have, in bytes; `None` without a limit (`ulimit -v`).
 pub(super) fn address_space_max() -> Option<u64> {
     getrlimit(Resource::As).current
 }
@@ -88,7 +88,7 @@ fn no_address_space(bytes: u64, cause: Errno) -> MemoryError {
 /// A type that may be viewed in shared memory.
 ///
 /// # Safety
-/// Every bit pattern is a value, and whatever changes after creation is atomic.
+/// Every bit pattern is a value, and everything that changes after creation is atomic.
 pub(crate) unsafe trait Mappable {}
 
 // NEED: the views below are generic over what may lie in shared memory.
@@ -104,7 +104,7 @@ unsafe impl Mappable for Credit {}
 // SOUND: an atomic.
 unsafe impl Mappable for AtomicU64 {}
 
-/// A whole file without a name, mapped for reading and writing.
+/// A whole anonymous file, mapped for reading and writing.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
@@ -121,9 +121,9 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// New memory of `bytes` bytes, all zero, of which the first `reserved` bytes are sure to have pages.
+    /// Creates memory of `bytes` bytes, all zero, with pages reserved for the first `reserved` bytes.
     pub fn create(bytes: u64, reserved: u64) -> Result<Mapping, MemoryError> {
-        // The kernel answers a breach of this limit with a deadly signal, so it is looked at first.
+        // The kernel answers a breach of this limit with a fatal signal, so the limit is checked first.
         if let Some(limit) = getrlimit(Resource::Fsize).current.filter(|limit| *limit < bytes) {
             return Err(MemoryError::FileSizeLimit { bytes, limit });
         }
@@ -154,12 +154,12 @@ impl Mapping {
         Ok(Mapping { start, bytes: len, file })
     }
 
-    /// The descriptor of the file.
+    /// Returns the descriptor of the file.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// The `T` at `offset`.
+    /// Returns the `T` at `offset`.
     #[inline]
     pub fn view<T: Mappable>(&self, offset: u64) -> &T {
         let start = self.range(offset, size_of::<T>()).cast::<T>();
@@ -169,12 +169,12 @@ impl Mapping {
         unsafe { start.as_ref() }
     }
 
-    /// All of it, as words.
+    /// Returns the whole memory as words.
     pub fn words(&self) -> &[AtomicU64] {
         self.words_at(0, self.bytes / size_of::<AtomicU64>())
     }
 
-    /// The `count` words at `offset`; panics if they do not lie in the mapping, or not on a boundary of words.
+    /// Returns the `count` words at `offset`; panics if they are not in the mapping or not aligned.
     pub(crate) fn words_at(&self, offset: u64, count: usize) -> &[AtomicU64] {
         let start = self.range(offset, count * size_of::<AtomicU64>()).cast::<AtomicU64>();
         assert!(start.is_aligned());
@@ -183,7 +183,7 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(start.as_ptr(), count) }
     }
 
-    /// The address of the `len` bytes at `offset`; panics if they do not lie in the mapping.
+    /// Returns the address of the `len` bytes at `offset`; panics if they are not in the mapping.
     #[inline]
     pub fn range(&self, offset: u64, len: usize) -> NonNull<u8> {
         let inside =
@@ -194,7 +194,7 @@ impl Mapping {
         unsafe { self.start.add(start) }
     }
 
-    /// Makes sure that pages stand behind a range, mapped here; `false` if the system has none.
+    /// Allocates the pages of a range and maps them here. Returns `false` if the system has none.
     pub(crate) fn populate(&self, offset: u64, len: u64) -> bool {
         let first = offset - offset % PAGE_BYTES;
         let len = (offset + len - first).next_multiple_of(PAGE_BYTES) as usize;
@@ -211,9 +211,9 @@ impl Mapping {
         }
     }
 
-    /// Gives the pages of a range back to the system; they read as zero afterwards.
+    /// Releases the pages of a range to the system; they read as zero afterwards.
     pub fn release(&self, offset: u64, len: u64) {
-        // If the system refuses, the pages stay; that costs memory and nothing else.
+        // If the system refuses, the pages stay, which only costs memory.
         let _ =
             fs::fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len);
     }
@@ -233,7 +233,7 @@ unsafe impl<T: Sync> Send for View<T> {}
 unsafe impl<T: Sync> Sync for View<T> {}
 
 impl<T: Mappable> View<T> {
-    /// The `T` at `offset` of the segment.
+    /// Returns the `T` at `offset` of the segment.
     pub fn new(segment: &Segment, offset: u64) -> View<T> {
         View { at: NonNull::from(segment.mapping().view::<T>(offset)), _segment: segment.clone() }
     }

@@ -1,8 +1,8 @@
 //! One segment: the shared memory of all places of one run on one host.
 //!
 //! A [`Segment`] is the same for places that are threads (mapped once, cloned) and for places that are processes
-//! (mapped in each). It creates and attaches, hands out one [`ShmEndpoint`] a place, and keeps the life of each
-//! place. It starts no process ([`crate::processes`]) and moves no message ([`crate::endpoint`]).
+//! (mapped in each). This module creates and attaches segments, creates one [`ShmEndpoint`] for each place, and records
+//! the life of each place. It starts no process ([`crate::processes`]) and moves no message ([`crate::endpoint`]).
 
 mod file;
 mod mapping;
@@ -35,12 +35,12 @@ use std::time::{Duration, Instant};
 /// Identifies a program image; places of different images cannot run together.
 pub type Image = [u8; 16];
 
-/// Reason why there is no segment, or no endpoint of it.
+/// Error of creating a segment, attaching to it, or taking an endpoint of it.
 #[derive(Debug)]
 pub enum SegmentError {
-    /// The sizes cannot make a segment; the text says which rule they break.
+    /// No segment can have these sizes; the text is the rule that they break.
     BadGeometry(&'static str),
-    /// The memory could not be had.
+    /// The memory was refused.
     Memory(MemoryError),
     /// The descriptor is not a segment; the text says what is wrong with it.
     NotASegment(&'static str),
@@ -58,7 +58,7 @@ pub enum SegmentError {
         /// The segment's image.
         theirs: Image,
     },
-    /// The place has, or had, an endpoint already, or is dead.
+    /// The place already has or had an endpoint, or is dead.
     PlaceTaken(PlaceId),
 }
 
@@ -100,26 +100,26 @@ struct Attachment {
     mapping: Mapping,
     layout: Layout,
     fencing: Fencing,
-    /// In the process that created the segment: what keeps other runs from its processors.
+    /// In the process that created the segment: the claims that keep other runs off its processors.
     homes: OnceLock<CoreAssignment>,
     /// Words in which places count, if the run is observed.
     counters: OnceLock<SharedWords>,
 }
 
 impl Segment {
-    /// Creates the segment of a run of `places` places, with the usual sizes where the limits of this process allow.
+    /// Creates the segment of a run of `places` places, with the usual sizes if the limits of this process permit them.
     ///
-    /// Else the arenas, and with them the longest message, are so much smaller that the segment takes at most half of
-    /// the address space (`ulimit -v`), because the program needs some, too; or less, if the system refuses that.
+    /// Otherwise the arenas, and with them the longest message, are made smaller until the segment takes at most half
+    /// of the address space (`ulimit -v`), because the program needs some too, and further if the system refuses that.
     ///
     /// # Errors
-    /// As [`Segment::create`]; not even the smallest arenas fit.
+    /// As [`Segment::create`], if not even the smallest arenas fit.
     pub fn for_places(places: u32, image: Image) -> Result<Segment, SegmentError> {
         Segment::for_places_on(places, image, &pinning::allowed())
     }
 
-    /// As [`Segment::for_places`], for places whose processes may use these processors together: one alone may be bound
-    /// to fewer by whoever started it.
+    /// As [`Segment::for_places`], for places whose processes together may use `processors`: each process may have been
+    /// bound to fewer by its launcher.
     ///
     /// # Errors
     /// As [`Segment::for_places`].
@@ -146,7 +146,7 @@ impl Segment {
     /// Creates the segment of a run; `image` identifies the program, for processes that attach.
     ///
     /// # Errors
-    /// Nothing is left behind. Bad sizes are the caller's mistake; the rest names what the system refused.
+    /// The sizes are invalid, or the system refused a resource. Nothing is left behind.
     pub fn create(geometry: Geometry, image: Image) -> Result<Segment, SegmentError> {
         Segment::create_on(geometry, image, &pinning::allowed())
     }
@@ -168,7 +168,7 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Attaches to the segment behind a descriptor that was inherited.
+    /// Attaches to the segment of an inherited descriptor.
     pub(crate) fn attach(file: OwnedFd, image: Image) -> Result<Segment, SegmentError> {
         let (layout, fencing, theirs) = read_header(&file)?;
         if theirs != image {
@@ -177,7 +177,7 @@ impl Segment {
         Segment::attach_any(file, layout, fencing)
     }
 
-    /// Attaches whatever the image: for the place that has to say that it was refused.
+    /// Attaches without a check of the image, for a place that must report that it was refused.
     pub(crate) fn attach_refused(file: OwnedFd) -> Result<Segment, SegmentError> {
         let (layout, fencing, _) = read_header(&file)?;
         Segment::attach_any(file, layout, fencing)
@@ -197,7 +197,7 @@ impl Segment {
         })))
     }
 
-    /// Attaches the calling thread as `place`; one endpoint a place in the whole life of the segment.
+    /// Creates the endpoint of `place`, once in the life of the segment.
     ///
     /// # Errors
     /// [`SegmentError::PlaceTaken`]: the place is attached already, or dead.
@@ -213,23 +213,23 @@ impl Segment {
         self.geometry().places
     }
 
-    /// The sizes of this segment.
+    /// Returns the sizes of this segment.
     pub fn geometry(&self) -> &Geometry {
         &self.layout().geometry
     }
 
-    /// The image that the segment was created for.
+    /// Returns the image that the segment was created for.
     pub fn image(&self) -> Image {
         self.header().image
     }
 
-    /// Declares `place` dead, unless it has left; all others are woken and told.
+    /// Declares `place` dead, unless it has left; wakes all others, which then learn of it.
     pub fn mark_dead(&self, place: PlaceId) {
         self.change_life(place, Lifecycle::Ended(ExitCause::Unseen), |life| !life.is_over());
     }
 
-    /// Keeps processors for the places as `pinning` says, as long as this process has the segment. For its creator,
-    /// once, before places start.
+    /// Assigns processors to the places according to `pinning`, as long as this process has the segment. The creator
+    /// calls it once, before places start.
     pub fn keep_processors(&self, pinning: &Pinning) {
         let homes = self
             .0
@@ -244,26 +244,27 @@ impl Segment {
         }
     }
 
-    /// Gives the places words to count in, which processes that are started as places from now on inherit. Once.
+    /// Sets the words of the places' counters, which processes started as places from now on inherit. Must be called at
+    /// most once.
     pub fn set_counters(&self, words: SharedWords) {
         assert!(self.0.counters.set(words).is_ok(), "the run has words to count in already");
     }
 
-    /// The words that places count in, if the run is observed.
+    /// Returns the words of the places' counters, if the run is observed.
     pub fn counters(&self) -> Option<&SharedWords> {
         self.0.counters.get()
     }
 
-    /// The processor that is kept for `place`, if any.
+    /// Returns the processor that is assigned to `place`, if any.
     pub fn home(&self, place: PlaceId) -> Option<usize> {
         // Relaxed: written before the place was started.
         (self.block(place).home.load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
-    /// Moves the calling thread to the processor of `place`, if there is one; it stays free to go elsewhere.
+    /// Moves the calling thread to the processor of `place`, if there is one; the system may move it elsewhere later.
     ///
-    /// Left where they were started, 8 places on 2 processors took a quarter longer for a hop round a ring in the first
-    /// hundredths of a second.
+    /// Without this, 8 places on 2 processors took a quarter longer for a hop round a ring in the first hundredths of a
+    /// second.
     pub fn settle(&self, place: PlaceId) {
         self.home(place).into_iter().for_each(pinning::start_on);
     }
@@ -273,7 +274,7 @@ impl Segment {
         self.places() > self.processors()
     }
 
-    /// Returns `true` if senders ring a bell, and receivers look at that alone.
+    /// Returns `true` if senders ring a bell, and receivers poll only that.
     pub(crate) fn has_bells(&self) -> bool {
         self.geometry().has_bells(self.processors())
     }
@@ -283,7 +284,7 @@ impl Segment {
         self.header().processors
     }
 
-    /// The processors that the creator of the segment was allowed to use.
+    /// Returns the processors that the creator of the segment was allowed to use.
     pub(crate) fn allowed(&self) -> Vec<usize> {
         pinning::decode(&self.header().processor_set)
     }
@@ -312,7 +313,7 @@ impl Segment {
         self.mapping().view(self.layout().place_block(place))
     }
 
-    /// The life of `place`.
+    /// Returns the life of `place`.
     pub(crate) fn life(&self, place: PlaceId) -> Lifecycle {
         // PAIR place.life: observe
         Lifecycle::decode(self.block(place).life.load(Ordering::Acquire))
@@ -326,8 +327,8 @@ impl Segment {
         word != JOINED && Lifecycle::decode(word).is_dead()
     }
 
-    /// Sets the state of `place` to `next` if `may` accepts the present one; returns whether it did. Wakes all places
-    /// at an end.
+    /// Sets the state of `place` to `next` if `may` accepts the present one. Returns `true` if it did. Wakes all places
+    /// if `next` is an end.
     pub(crate) fn change_life(
         &self,
         place: PlaceId,
@@ -346,7 +347,7 @@ impl Segment {
         changed
     }
 
-    /// Notes that the process of `place` has ended, and how, and so holds no memory any more; all others are told.
+    /// Notes that the process of `place` has ended, and thus holds no memory any more; all others learn of it.
     pub(crate) fn mark_reaped(&self, place: PlaceId, end: ExitCause) {
         // PAIR place.reaped: publish
         self.block(place).reaped.store(1, Ordering::Release);
@@ -356,7 +357,7 @@ impl Segment {
         }
     }
 
-    /// Counts a change of somebody's life, and wakes those who wait for one as such.
+    /// Counts a change of a life, and wakes the threads that wait for one.
     fn count_change(&self) {
         let changes = &self.header().changes.0;
         // PAIR head.changes: publish
@@ -377,7 +378,7 @@ impl Segment {
         self.header().changes()
     }
 
-    /// Sleeps until the count of changes is no longer `seen`, at most to `deadline`; `false` at its end.
+    /// Sleeps until the count of changes is no longer `seen`, or until `deadline`. Returns `false` at the deadline.
     pub(crate) fn await_change(&self, seen: u32, deadline: Instant) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         if left != Duration::ZERO {
@@ -390,7 +391,7 @@ impl Segment {
         (0..self.places()).map(PlaceId)
     }
 
-    /// Reserves what receivers look at before anything was sent.
+    /// Reserves the pages that receivers poll before anything was sent.
     fn reserve_rings(&self) -> Result<(), MemoryError> {
         if !self.geometry().is_direct() {
             return Ok(());
@@ -408,7 +409,7 @@ impl Segment {
     }
 }
 
-/// The sleeper alone pays where places seldom sleep: each has a processor, and no bell needs a fence anyway.
+/// Chooses `Sleeper` if places seldom sleep: each has a processor, and there is no bell, which needs a fence anyway.
 fn choose_fencing(geometry: &Geometry, processors: usize) -> Fencing {
     let seldom = !geometry.has_bells(processors as u32);
     if seldom && membarrier::register() { Fencing::Sleeper } else { Fencing::Both }

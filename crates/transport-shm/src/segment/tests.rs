@@ -1,4 +1,4 @@
-//! Creating and attaching: what is refused, and with which words.
+//! Creating and attaching: refusals and their texts.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn attach(segment: &Segment, image: &Image) -> Result<Segment, SegmentError> {
     Segment::attach(segment.file().try_clone_to_owned().unwrap(), *image)
 }
 
-/// Returns a copy of the first page of a segment in a file of its own, after `spoil` has worked on it.
+/// Attaches to a copy of the first page of a segment in a file of its own, modified by `spoil`.
 fn forged(seals: SealFlags, bytes: u64, spoil: impl FnOnce(&mut [u8])) -> Result<Segment, SegmentError> {
     let genuine = create(2);
     let mut page = vec![0; PAGE_BYTES as usize];

@@ -1,7 +1,7 @@
 //! One place's attachment to a simulated world.
 //!
-//! It also watches over the calling rules of [`Endpoint`]: what a real transport would answer with a crash or
-//! a silent error is an assertion here. It never blocks.
+//! It also checks the calling rules of [`Endpoint`]: a breach that would crash a real transport or go unnoticed is an
+//! assertion here. It never blocks.
 
 use super::memory::{AlignedBytes, LoopbackBlock};
 use super::state::{Delivery, InFlightMessage, MessageContent, State};
@@ -19,12 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Bytes of the shortest message that goes to several places at once; here any would do.
+/// Minimum bytes of a message to several places at once; here any number would do.
 const MULTICAST_BYTES_MIN: usize = 64;
 
 /// The endpoint of one place of a [`World`](super::World).
 ///
-/// Once its place is killed it is cut off: sends answer [`SendError::DeadPlace`], nothing arrives.
+/// Once its place is killed it is cut off: sends fail with [`SendError::DeadPlace`], and nothing arrives.
 pub struct LoopbackEndpoint {
     here: PlaceId,
     shared: Rc<WorldShared>,
@@ -47,7 +47,7 @@ impl LoopbackEndpoint {
         if len > max { Err(SendError::TooLong { len, max }) } else { Ok(()) }
     }
 
-    /// Bytes of the longest message of `class` that is no block.
+    /// Returns the maximum bytes of a message of `class` that is no block.
     fn message_bytes_max(&self, class: Class) -> usize {
         let limits = self.limits();
         match class {
@@ -176,7 +176,7 @@ impl Endpoint for LoopbackEndpoint {
         self.shared.wakes(self.here)
     }
 
-    /// No: the world carries what was sent.
+    /// Always `false`: the world carries the messages.
     fn is_sending(&self) -> bool {
         false
     }
@@ -214,7 +214,7 @@ impl Endpoint for LoopbackEndpoint {
         None
     }
 
-    /// Returns `None` between hosts, as elsewhere.
+    /// Returns `None` if there are several hosts, as other transports do.
     fn multicast(&self) -> Option<&dyn Multicast> {
         (!self.has_far()).then_some(self as &dyn Multicast)
     }
@@ -232,7 +232,7 @@ impl Endpoint for LoopbackEndpoint {
     }
 }
 
-/// Every third loan is one that nobody may read, so that invented runs meet both ways of a long message.
+/// Every third loan may not be read, so that simulated runs take both ways of sending a long message.
 impl Lending for LoopbackEndpoint {
     fn lend(&self, bytes: &[u8]) -> Option<LentSlice> {
         let token = self.shared.loans.borrow_mut().lend(bytes);
@@ -267,11 +267,11 @@ impl OtherHosts for LoopbackEndpoint {
         PlaceId(place.0 - place.0 % self.shared.places_per_host)
     }
 
-    /// Does nothing: nothing waits for company here.
+    /// Does nothing: no message is held back here.
     fn flush_coalesced(&self) {}
 }
 
-/// It gains nothing here. It is offered so that invented runs meet all that comes of it.
+/// Of no benefit here, but offered so that simulated runs cover its effects.
 impl Multicast for LoopbackEndpoint {
     fn bytes(&self, class: Class) -> Range<usize> {
         MULTICAST_BYTES_MIN..self.message_bytes_max(class) + 1

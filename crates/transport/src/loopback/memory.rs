@@ -9,16 +9,16 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
-/// Number of words a place has for its regions: few, so that a program can meet their end.
+/// Number of words that a place has for its regions: few, so that programs can run out of them.
 const REGION_WORDS: u64 = 1 << 13;
 
-/// Alignment of the first byte: what [`BlockMemory`] asks for, and more than inline messages need.
+/// Alignment of the first byte: that of [`BlockMemory`], and more than inline messages need.
 const ALIGN: usize = 64;
 
-/// Content of unwritten memory: not zero, so that nobody comes to rely on zeros.
+/// Content of unwritten memory: not zero, so that no code relies on zeros.
 const UNWRITTEN: u8 = 0xa5;
 
-/// Bytes whose first is aligned to 64: the memory of a message in a world of one thread.
+/// Bytes aligned to 64: the memory of a message in a world of one thread.
 pub struct AlignedBytes {
     memory: Vec<u8>,
     start: usize,
@@ -26,14 +26,15 @@ pub struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    /// `len` bytes whose content is unspecified.
+    /// Creates `len` bytes whose content is unspecified.
     pub fn new(len: usize) -> AlignedBytes {
         let memory = vec![UNWRITTEN; len + ALIGN - 1];
         let start = memory.as_ptr().align_offset(ALIGN);
         AlignedBytes { memory, start, len }
     }
 
-    /// Becomes `len` bytes whose content is unspecified, in the memory that it has; whether that is long enough.
+    /// Changes the length to `len` bytes, whose content is unspecified, without allocation. Returns `false` if the
+    /// memory is too short.
     pub fn renew(&mut self, len: usize) -> bool {
         let is_long_enough = self.start + len <= self.memory.len();
         if is_long_enough {
@@ -48,13 +49,13 @@ impl AlignedBytes {
         copy
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.len]
     }
 
-    /// The bytes, to be written.
+    /// Returns the bytes for writing.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..self.start + self.len]
@@ -96,7 +97,7 @@ impl Drop for LoopbackBlock {
     }
 }
 
-/// The memory for the regions of one place; made when it is first used.
+/// The memory for the regions of one place, allocated when it is first used.
 pub(super) struct RegionMemory {
     pub(super) table: RefCell<RegionTable>,
     words: OnceCell<Box<[AtomicU64]>>,
@@ -107,7 +108,7 @@ impl RegionMemory {
         RegionMemory { table: RefCell::new(RegionTable::new(REGION_WORDS, 1)), words: OnceCell::new() }
     }
 
-    /// The words of a region, if there are such words here.
+    /// Returns the words of a region, if they exist here.
     pub(super) fn of(&self, region: Region) -> Option<&[AtomicU64]> {
         let end = region.start.checked_add(region.words).filter(|end| *end <= REGION_WORDS)?;
         let words = self.words.get_or_init(|| (0..REGION_WORDS).map(|_| AtomicU64::new(0)).collect());
@@ -130,7 +131,7 @@ mod tests {
     }
 }
 
-/// The slices that the places of a world lend, as they were then, by token.
+/// Copies of the slices that the places of a world lend, made when they were lent, by token.
 #[derive(Default)]
 pub(super) struct LentCopies {
     slices: OrderedMap<u64, Vec<u8>>,

@@ -1,10 +1,9 @@
-//! The deterministic transport: all places in one thread, in an invented world that a seed fixes.
+//! The deterministic transport: all places in one thread, in a simulated world that a seed determines.
 //!
-//! It exists so that whole runs can be tested: order, delay, full queues and the loss of places are drawn
-//! from the seed, and the same seed gives the same run. Messages keep their order within one class of one
-//! ordered pair of places and in no other way. There is no real clock and no thread here, and no place runs
-//! by itself: a driver asks the [`World`] who is next.
-//! Invariant: everything that happens is a function of the [`Plan`] and of what the places do.
+//! It exists so that whole runs can be tested: order, delay, full queues and deaths of places are drawn from the seed,
+//! and the same seed gives the same run. Only messages of one class and one ordered pair of places keep their order.
+//! There is no real clock and no thread, and no place runs by itself: a driver asks the [`World`] which place is next.
+//! Invariant: every event is a function of the [`Plan`] and the actions of the places.
 
 mod endpoint;
 pub(crate) mod memory;

@@ -1,6 +1,6 @@
-//! Events that a simulated world inflicts on its places, as plain values.
+//! The plan of a simulated world, as plain values: delays, capacities, deaths and stops.
 //!
-//! A plan says ranges; the seed draws from them. It holds no state of a run.
+//! A plan has ranges, from which the seed draws. It holds no state of a run.
 
 use crate::random::Random;
 use crate::{Class, Limits, PlaceId};
@@ -9,7 +9,7 @@ use std::ops::{Range, RangeInclusive};
 /// Delivery of one class of messages between each ordered pair of places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassDelivery {
-    /// Messages that fit between sender and receiver; at least 1.
+    /// Number of messages that fit between sender and receiver; at least 1.
     pub capacity: usize,
     /// Steps from sending a message until it can be delivered.
     pub delay_steps: RangeInclusive<u64>,
@@ -20,7 +20,7 @@ pub struct ClassDelivery {
 pub struct PlannedDeath {
     /// Place that dies.
     pub place: PlaceId,
-    /// Step of the world at which it happens.
+    /// Step of the world at which it dies.
     pub step: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct PlannedDeath {
 pub struct PlannedStop {
     /// Place that is stopped.
     pub place: PlaceId,
-    /// Steps of the world during which it lasts.
+    /// Steps of the world during which it is stopped.
     pub steps: Range<u64>,
 }
 
@@ -42,15 +42,15 @@ pub struct Plan {
     pub control: ClassDelivery,
     /// The data class.
     pub data: ClassDelivery,
-    /// Draw which of the deliverable messages comes first; otherwise the one that is deliverable longest.
+    /// True if the next deliverable message is drawn; otherwise it is the one that has been deliverable the longest.
     pub reorder: bool,
-    /// Most arrivals of one call of `progress`; with `reorder` each call draws its own bound up to this.
+    /// Maximum number of arrivals of one call of `progress`; with `reorder` each call draws its own bound up to this.
     pub batch_max: usize,
-    /// Blocks that one place may have sent and that are not dropped yet; at least 1.
+    /// Maximum number of undropped blocks that one place may have sent; at least 1.
     pub blocks_max: usize,
     /// True if a send that finds no room may wait for it; the driver asks [`World::waits_on`](super::World::waits_on).
     pub sends_wait: bool,
-    /// Bounds that the endpoints state.
+    /// Limits that the endpoints report.
     pub limits: Limits,
     /// Number of places on one host, the first ones on the first; at least 1. Memory is shared within a host only.
     pub places_per_host: u32,
@@ -85,9 +85,9 @@ impl Plan {
         }
     }
 
-    /// Tiny queues, for which sends wait, and uneven delays, themselves drawn from the seed; every second seed has no
-    /// words, of four one has hosts of 2 places and one of 3, and in every third some places stop for a while; nobody
-    /// dies.
+    /// Returns a plan with tiny queues, for which sends wait, and uneven delays, all drawn from the seed. Every second
+    /// seed has no words, one in four has hosts of 2 places and one in four hosts of 3, and in every third some places
+    /// stop for a while; nobody dies.
     pub fn adversarial(seed: u64) -> Plan {
         let mut random = Random::new(seed ^ 0x0070_6c61_6e00);
         let mut lane = |delay_max| ClassDelivery {
@@ -116,7 +116,7 @@ impl Plan {
         }
     }
 
-    /// The lane of `class`.
+    /// Returns the delivery of `class`.
     pub fn lane(&self, class: Class) -> &ClassDelivery {
         match class {
             Class::Control => &self.control,
@@ -125,10 +125,10 @@ impl Plan {
     }
 }
 
-/// Stops of places in an adversarial world that has any.
+/// Number of stops in an adversarial world that has any.
 const STOPS: usize = 3;
 
-/// A stop of one of the first few places, early enough that short programs meet it.
+/// Draws a stop of one of the first few places, early enough to occur in short programs.
 fn drawn_stop(random: &mut Random) -> PlannedStop {
     let place = PlaceId(random.below(5) as u32);
     let start = random.below(3_000);

@@ -1,8 +1,8 @@
-//! Messages in flight in a simulated world, and the knowledge of each place.
+//! Messages in flight in a simulated world, and the state of each place.
 //!
-//! A plain state machine behind the world and its endpoints; it calls nobody. Each place has one lane for
-//! each other place and class; only the head of a lane can be delivered, which is what keeps the order.
-//! Invariant: `heads` of a site holds exactly the heads of its lanes that are not empty.
+//! A plain state machine, shared by the world and its endpoints; it calls no one. Each place has one lane for each
+//! other place and class; only the head of a lane can be delivered, which keeps the order. Invariant: `heads` of a site
+//! holds exactly the heads of its lanes that are not empty.
 
 use super::memory::{AlignedBytes, LoopbackBlock};
 use super::plan::Plan;
@@ -37,7 +37,7 @@ pub(super) struct InFlightMessage {
     ready_step: u64,
 }
 
-/// Delivery to a place from the world.
+/// A delivery to a place.
 pub(super) enum Delivery {
     InFlightMessage(InFlightMessage),
     Died(PlaceId),
@@ -49,7 +49,7 @@ const WAITS: usize = 8;
 /// The sender and the class of a lane.
 type LaneKey = (PlaceId, u8);
 
-/// A death on its way to one place that did not die.
+/// Notice of a death for one other place.
 struct DeathNotice {
     known_step: u64,
     delivered: bool,
@@ -58,18 +58,18 @@ struct DeathNotice {
 /// One place as the world sees it.
 struct PlaceStatus {
     alive: bool,
-    /// Said that it sends nothing more: its end loses nothing and is told to nobody.
+    /// True if it has left: its end loses nothing and is not reported.
     left: bool,
     /// Place that declared it dead, if it did not die by itself.
     condemned_by: Option<PlaceId>,
     lanes: OrderedMap<LaneKey, VecDeque<InFlightMessage>>,
     heads: OrderedSet<(u64, LaneKey)>,
     notices: OrderedMap<PlaceId, DeathNotice>,
-    /// Sends since its last turn that found no room: to whom and in which class.
+    /// Receivers and classes of sends since its last turn that found no room.
     refused: OrderedSet<LaneKey>,
-    /// True if a block found its sender's memory used up since its last turn.
+    /// True if a block of it was refused for lack of memory since its last turn.
     blocks_refused: bool,
-    /// Blocks that it sent and that are not dropped yet, by where they went.
+    /// Number of blocks that it sent and that are not dropped yet, by receiver.
     live_blocks: OrderedMap<PlaceId, Rc<Cell<usize>>>,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct State {
     pub(super) digest: u64,
     pub(super) random: Random,
     sites: Vec<PlaceStatus>,
-    /// The places that wait in the middle of a turn; none of them is taken away before its turn goes on.
+    /// Places that wait in the middle of a turn; none of them is killed before its turn continues.
     waiting: Vec<PlaceId>,
 }
 
@@ -126,14 +126,14 @@ impl State {
         self.sites[place.index()].alive
     }
 
-    /// Returns `true` if `here` knows that `place` is dead; a dead place holds all others for dead.
+    /// Returns `true` if `here` knows that `place` is dead; to a dead place all others are dead.
     pub(super) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
         let site = &self.sites[here.index()];
         let known = site.notices.get(place).is_some_and(|notice| notice.known_step <= self.step);
         known || (!site.alive && here != place)
     }
 
-    /// Returns `true` if `place` takes no more messages, as far as `here` knows.
+    /// Returns `true` if `place` receives no more messages, as far as `here` knows.
     fn is_closed(&self, here: PlaceId, place: PlaceId) -> bool {
         self.is_dead(here, place) || self.sites[place.index()].left
     }
@@ -142,7 +142,7 @@ impl State {
         self.sites[here.index()].left = true;
     }
 
-    /// Checks that a message from `here` to `to` could be sent now; notes a refusal.
+    /// Checks that a message from `here` to `to` can be sent now; notes a refusal.
     pub(super) fn admit(&mut self, here: PlaceId, to: PlaceId, class: Class) -> Result<(), SendError> {
         assert!(!self.sites[here.index()].left, "{here} sends although it has left");
         if self.is_closed(here, to) {
@@ -167,12 +167,12 @@ impl State {
         Ok(())
     }
 
-    /// The number of blocks that `place` sent and that are not dropped yet.
+    /// Returns the number of blocks that `place` sent and that are not dropped yet.
     pub(super) fn live_blocks(&self, place: PlaceId) -> usize {
         self.sites[place.index()].live_blocks.values().map(|live| live.get()).sum()
     }
 
-    /// The count of those that went to `to`.
+    /// Returns the count of the blocks that `place` sent to `to` and that are not dropped yet.
     pub(super) fn live_blocks_to(&mut self, place: PlaceId, to: PlaceId) -> &Rc<Cell<usize>> {
         self.sites[place.index()].live_blocks.get_or_default(to)
     }
@@ -238,14 +238,14 @@ impl State {
         Some(Delivery::InFlightMessage(message))
     }
 
-    /// The oldest message of a lane, if it has arrived.
+    /// Returns the oldest message of a lane, if it has arrived.
     pub(super) fn first(&self, here: PlaceId, source: PlaceId, class: Class) -> Option<&InFlightMessage> {
         let site = &self.sites[here.index()];
         let first = site.lanes.get(lane_key(source, class)).filter(|_| site.alive)?.front()?;
         (first.ready_step <= self.step).then_some(first)
     }
 
-    /// Takes the message that [`State::first`] shows.
+    /// Takes the message that [`State::first`] returns.
     pub(super) fn take_first(&mut self, here: PlaceId, source: PlaceId, class: Class) {
         if let Some(ready_step) = self.first(here, source, class).map(|first| first.ready_step) {
             self.sites[here.index()].pop(ready_step, lane_key(source, class));
@@ -253,7 +253,7 @@ impl State {
         }
     }
 
-    /// Cuts `place` off: of what it sent, a drawn prefix of each lane still arrives.
+    /// Cuts `place` off: of its messages in flight, a drawn prefix of each lane still arrives.
     pub(super) fn kill(&mut self, place: PlaceId) {
         if !self.is_alive(place) {
             return;
@@ -267,7 +267,8 @@ impl State {
         self.drop_messages_to_dead();
     }
 
-    /// Cuts `place` off because of what it sent to `here`, which knows at once and hears nothing more of it.
+    /// Cuts `place` off because of a message to `here`, which knows of the death at once and receives nothing more from
+    /// it.
     pub(super) fn declare_dead(&mut self, here: PlaceId, place: PlaceId) {
         if !self.is_alive(place) {
             return;
@@ -308,7 +309,7 @@ impl State {
         }
     }
 
-    /// Moves the world to `step`: planned deaths happen, known deaths free what was sent to the dead.
+    /// Advances the world to `step`: planned deaths happen, and known deaths free the messages sent to the dead.
     pub(super) fn move_to(&mut self, step: u64) {
         self.step = step;
         let is_due = |loss: &super::PlannedDeath| loss.step <= step && !self.waiting.contains(&loss.place);
@@ -319,22 +320,22 @@ impl State {
         self.drop_messages_to_dead();
     }
 
-    /// Draws whether a send that found no room waits for it, or goes on waiting.
+    /// Draws whether a send that found no room waits, or continues to wait.
     pub(super) fn waits_on(&mut self) -> bool {
         self.plan.sends_wait && self.random.index(WAITS) > 0
     }
 
-    /// The turn of `place` stops until [`State::resume`].
+    /// Suspends the turn of `place` until [`State::resume`].
     pub(super) fn suspend(&mut self, place: PlaceId) {
         self.waiting.push(place);
     }
 
-    /// The turn that stopped last goes on.
+    /// Resumes the turn that was suspended last.
     pub(super) fn resume(&mut self) {
         self.waiting.pop();
     }
 
-    /// Starts a turn of `place`: what it was refused before is no longer its concern.
+    /// Starts a turn of `place`: earlier refusals are forgotten.
     pub(super) fn start_turn(&mut self, place: PlaceId) {
         let site = &mut self.sites[place.index()];
         site.refused = OrderedSet::new();
@@ -348,7 +349,7 @@ impl State {
         site.alive && (ready || site.deliverable_death(self.step).is_some())
     }
 
-    /// Returns `true` if a send that was refused since the last turn of `place` would now get another answer.
+    /// Returns `true` if a send that was refused since the last turn of `place` would now have another result.
     pub(super) fn has_new_send_result(&self, place: PlaceId) -> bool {
         let site = &self.sites[place.index()];
         let changed = |(to, class): LaneKey| self.is_closed(place, to) || self.has_room(place, to, class);
@@ -356,7 +357,7 @@ impl State {
         block || site.refused.iter().any(changed)
     }
 
-    /// Messages and deaths that living places have still to take.
+    /// Returns the number of messages and death notices that living places have not taken yet.
     pub(super) fn in_flight(&self) -> usize {
         let count = |site: &PlaceStatus| {
             let messages: usize = site.lanes.values().map(VecDeque::len).sum();
@@ -365,7 +366,7 @@ impl State {
         self.sites.iter().filter(|site| site.alive).map(count).sum()
     }
 
-    /// The next step, after the present one, at which something becomes possible by itself.
+    /// Returns the next step, after the present one, at which something happens by itself.
     pub(super) fn next_change(&self) -> Option<u64> {
         let living = || self.sites.iter().filter(|site| site.alive);
         let messages = living().flat_map(|site| site.heads.iter().map(|(ready_step, _)| ready_step));
@@ -388,8 +389,8 @@ impl State {
         self.sites[to.index()].lanes.get((here, class)).map_or(0, VecDeque::len) < lane.capacity
     }
 
-    /// Until a sender knows of a death, its messages to the dead fill the lane as if nothing had happened. Then what
-    /// the dead place had taken is the sender's again, too: nobody will drop it.
+    /// Drops the messages to dead places of senders that know of the death, and restores the credit of blocks that the
+    /// dead had taken, which nobody will drop. Until then the messages fill the lane as if nothing had happened.
     fn drop_messages_to_dead(&mut self) {
         let dead: Vec<usize> = (0..self.sites.len()).filter(|&index| !self.sites[index].alive).collect();
         for index in dead {
@@ -415,7 +416,7 @@ impl PlaceStatus {
         message
     }
 
-    /// Loses all but the first `kept` messages of a lane.
+    /// Drops all but the first `kept` messages of a lane.
     fn shorten(&mut self, key: LaneKey, kept: usize) {
         let Some(lane) = self.lanes.get_mut(key) else { return };
         if let (Some(first), 0) = (lane.front(), kept) {
@@ -424,7 +425,7 @@ impl PlaceStatus {
         lane.truncate(kept);
     }
 
-    /// A known death that is not delivered yet and behind which no message of the dead place waits.
+    /// Returns a known death that is not delivered yet, once no message of the dead place is left.
     fn deliverable_death(&self, step: u64) -> Option<PlaceId> {
         let drained = |place: PlaceId| {
             [Class::Control, Class::Data]

@@ -1,4 +1,4 @@
-//! Promises of the simulated world beyond the conformance suite: it repeats, it varies, it is strict.
+//! Promises of the simulated world beyond the conformance suite: it is repeatable, varied and strict.
 
 use super::*;
 use crate::{
@@ -35,7 +35,7 @@ fn arrivals(at: &dyn Endpoint, inbound: Inbound) -> Vec<String> {
     seen
 }
 
-/// Three places send to each other for a while; returns the order of what place 2 got, and the world.
+/// Lets three places send to each other for a while. Returns the arrivals at place 2 in order, and the world.
 fn gossip(plan: Plan) -> (Vec<String>, World) {
     let world = World::new(3, plan);
     let endpoints: Vec<_> = [A, B, C].map(|place| world.endpoint(place)).into();

@@ -1,7 +1,7 @@
 //! The simulated world, as its driver sees it.
 //!
-//! The driver owns the places and runs them one at a time; the world says who is next, moves the modelled
-//! time, takes places away, and sums up what happened. It runs nothing itself.
+//! The driver owns the places and runs them one at a time; the world chooses the next place, advances the modelled
+//! time, kills places, and computes a digest of all events. It runs nothing itself.
 
 use super::endpoint::LoopbackEndpoint;
 use super::memory::{LentCopies, RegionMemory};
@@ -46,15 +46,15 @@ impl Unpark for UnparkFlag {
 
 /// A world of places in one thread; a cheap handle, clones are the same world.
 ///
-/// A driver that calls [`World::choose`] only with places that are busy or that [`World::wakes`] names, and
-/// [`World::advance`] when there are none, is as unkind to a lost wake-up as a real machine.
+/// A driver that calls [`World::choose`] only with places that are busy or for which [`World::wakes`] is true, and
+/// [`World::advance`] when there are none, exposes a lost wake-up as a real machine does.
 #[derive(Clone)]
 pub struct World {
     shared: Rc<WorldShared>,
 }
 
 impl World {
-    /// A world of `places` places, all alive, at step 0.
+    /// Creates a world of `places` places, all alive, at step 0.
     ///
     /// # Panics
     /// If there are no places, or the plan has an empty range, a capacity of 0, or hosts without places.
@@ -72,17 +72,16 @@ impl World {
         World { shared: Rc::new(WorldShared { words, regions, loans, places_per_host, unparked, state }) }
     }
 
-    /// The endpoint of `place`; take one for each place.
+    /// Creates the endpoint of `place`; call it once for each place.
     pub fn endpoint(&self, place: PlaceId) -> LoopbackEndpoint {
         assert!(place.index() < self.shared.words.len(), "{place} does not exist");
         LoopbackEndpoint::new(place, Rc::clone(&self.shared))
     }
 
-    /// Draws which of the `runnable` places has the next turn, and lets one step pass.
+    /// Draws which of the `runnable` places has the next turn, and advances by one step.
     ///
-    /// `None` if none of them is alive, or if the last one died in this step: then ask
-    /// [`World::advance`]. A wait of the chosen place counts as returned: its unpark flag is
-    /// cleared and what [`World::wakes`] said about full queues is forgotten.
+    /// Returns `None` if none of them is alive, or if the last one died in this step: then call [`World::advance`]. A
+    /// wait of the chosen place counts as returned: its unpark flag is cleared, and its refused sends are forgotten.
     pub fn choose(&self, runnable: &[PlaceId]) -> Option<PlaceId> {
         let mut state = self.shared.state.borrow_mut();
         if !runnable.iter().any(|place| state.is_alive(*place)) {
@@ -102,14 +101,14 @@ impl World {
         Some(place)
     }
 
-    /// Draws whether a send that found no room waits for it, or goes on waiting; never where the plan says that sends
-    /// do not wait.
+    /// Draws whether a send that found no room waits, or continues to wait; always `false` if the plan does not let
+    /// sends wait.
     pub fn waits_on(&self) -> bool {
         self.shared.state.borrow_mut().waits_on()
     }
 
-    /// Runs `others` while `place` waits in the middle of its turn, for room to send: it may give other places turns,
-    /// and `place` is not taken away meanwhile.
+    /// Runs `others` while `place` waits in the middle of its turn for room to send: `others` may run turns of other
+    /// places, and `place` is not killed meanwhile.
     pub fn suspended<R>(&self, place: PlaceId, others: impl FnOnce() -> R) -> R {
         self.shared.state.borrow_mut().suspend(place);
         let result = others();
@@ -117,16 +116,16 @@ impl World {
         result
     }
 
-    /// Returns `true` if a wait of `place` would return now: an arrival, another answer than
-    /// [`Full`](crate::SendError::Full) to a send of its last turn, or an unpark. Never for a place that is dead or
-    /// stopped.
+    /// Returns `true` if a wait of `place` would return now: there is an arrival, a result other than
+    /// [`Full`](crate::SendError::Full) for a send of its last turn, or an unpark. Always `false` for a place that is
+    /// dead or stopped.
     pub fn wakes(&self, place: PlaceId) -> bool {
         self.shared.wakes(place)
     }
 
-    /// Moves modelled time to the next step at which a message becomes deliverable, a death becomes known, a
-    /// planned death happens or a stopped place continues; time stays if some place wakes already. False if nothing
-    /// will ever happen by itself.
+    /// Advances the modelled time to the next step at which a message becomes deliverable, a death becomes known, a
+    /// planned death happens or a stopped place continues; not at all if a place wakes already. Returns `false` if
+    /// nothing will ever happen by itself.
     pub fn advance(&self) -> bool {
         if (0..self.shared.words.len() as u32).any(|place| self.wakes(PlaceId(place))) {
             return true;
@@ -138,12 +137,12 @@ impl World {
         true
     }
 
-    /// The next step at which something becomes possible by itself, if nobody does anything.
+    /// Returns the next step at which something happens by itself, without an action of a place.
     pub fn next_change(&self) -> Option<u64> {
         self.shared.state.borrow().next_change()
     }
 
-    /// Moves modelled time on to `step`, for a driver that waits for a deadline of its own; never back.
+    /// Advances the modelled time to `step`, for a driver that waits for a deadline of its own; never moves it back.
     pub fn advance_to(&self, step: u64) {
         let mut state = self.shared.state.borrow_mut();
         let step = step.max(state.step);
@@ -151,9 +150,9 @@ impl World {
         state.move_to(step);
     }
 
-    /// Takes `place` away now. Of what it sent and nobody has taken, a drawn first part of each lane still
-    /// arrives; then the others are told. Killing it twice is killing it once; a place that has said
-    /// [`leave`](crate::Endpoint::leave) ends without loss and without news.
+    /// Kills `place` now. Of its messages in flight, a drawn prefix of each lane still arrives; then the others learn
+    /// of the death. Killing a dead place has no effect; the end of a place that has called
+    /// [`leave`](crate::Endpoint::leave) loses nothing and is not reported.
     pub fn kill(&self, place: PlaceId) {
         self.shared.state.borrow_mut().kill(place);
     }
@@ -163,12 +162,12 @@ impl World {
         self.shared.state.borrow().is_alive(place)
     }
 
-    /// Returns `true` if `place` gets no turn now, as the plan says.
+    /// Returns `true` if `place` gets no turn now, according to the plan.
     pub fn is_stopped(&self, place: PlaceId) -> bool {
         self.shared.state.borrow().is_stopped(place)
     }
 
-    /// Messages, and news of deaths, that living places have still to take.
+    /// Returns the number of messages and death notices that living places have not taken yet.
     pub fn in_flight(&self) -> usize {
         self.shared.state.borrow().in_flight()
     }
@@ -179,13 +178,13 @@ impl World {
         (0..self.shared.words.len() as u32).map(|place| state.live_blocks(PlaceId(place))).sum()
     }
 
-    /// Steps since the world began.
+    /// Returns the number of steps since the world began.
     pub fn step(&self) -> u64 {
         self.shared.state.borrow().step
     }
 
-    /// A hash of all that has happened, contents of messages included. Two runs of one seed that differ here
-    /// differ in something that the seed does not fix: a real clock, the order of a hash map, an address.
+    /// Returns a hash of all events, contents of messages included. If two runs of one seed differ here, something
+    /// depends on more than the seed: a real clock, the order of a hash map, an address.
     pub fn digest(&self) -> u64 {
         self.shared.state.borrow().digest
     }
