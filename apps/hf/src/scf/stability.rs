@@ -16,7 +16,7 @@ const NEGATIVE: f64 = -1e-5;
 /// Accepted uncertainty of an eigenvalue: as a fraction of it, and its minimum in hartree.
 const DOUBT: (f64, f64) = (0.05, 2e-5);
 
-/// Smallest difference by which a rotation is divided, in hartree.
+/// Smallest divisor of an element of a rotation, in hartree.
 const DIFFERENCE_MIN: f64 = 0.05;
 
 /// Stability of an energy.
