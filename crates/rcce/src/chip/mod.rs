@@ -33,7 +33,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// A rank, in this process or in one of its own.
+/// A rank, in this process or in its own.
 enum AnyRank {
     Copy(ChipRank),
     Process(ProcessRank),
