@@ -22,7 +22,7 @@ pub const MESSAGES: u64 = 34;
 const SPURIOUS: u32 = 47;
 /// Vector of system calls from user mode.
 pub const SYSTEM_CALL: usize = 48;
-/// Vector by which a thread yields the processor.
+/// Vector of the interrupt that yields the processor.
 const SWITCH: u64 = 49;
 const VECTORS: usize = 50;
 

@@ -80,7 +80,7 @@ pub struct RunArguments {
     /// Program built by isles cc
     #[arg(value_name = "PROGRAM")]
     pub program: PathBuf,
-    /// Arguments of the program.
+    /// Arguments of the program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub words: Vec<OsString>,
 }

@@ -1,5 +1,4 @@
-//! The suite `auv`: the ocean model beside a plain loop in C, and the planner beside searches in the time-expanded
-//! graph.
+//! The suite `auv`: the ocean model beside a plain loop in C, and the planner beside searches in an expanded graph.
 //!
 //! It contains only the table. The loop in C computes the same bits; it is built twice: for any processor of its kind,
 //! like the Rust code, and for the one at hand.

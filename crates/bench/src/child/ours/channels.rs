@@ -1,5 +1,4 @@
-//! Channels: a value there and back without a buffer, and a stream through a buffer, between processes and at one
-//! place.
+//! Channels: a value there and back without a buffer, and a buffered stream, between processes and at one place.
 //!
 //! Each channel is created at its receiving place, as the page on channels advises. Between places the partner is a
 //! task at the next one; at one place both sides are tasks. Invariant: a batch ends when its last value has been
