@@ -53,10 +53,10 @@ const VERTEX_NEIGHBOURS: usize = 6;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum WeightChoice {
-    /// Every edge weighs one; one that stands there twice counts once.
+    /// Every edge weighs one; duplicates count once.
     #[default]
     Ignore,
-    /// Edges weigh what the file says; weights of one pair add up.
+    /// Edges have the weights of the file; weights of one pair add up.
     File,
 }
 

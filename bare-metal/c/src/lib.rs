@@ -13,7 +13,7 @@ mod thread;
 use bare_core::{chip, console, interrupt, program, timer};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-// NEED: the start of a C program is C.
+// NEED: C programs are started by C code.
 // SOUND: `system.c` defines it with this type.
 unsafe extern "C" {
     /// Sets up the C library, runs `main` of the program and ends the core.
@@ -185,7 +185,7 @@ pub extern "C" fn bare_set_handler(number: i32, handler: extern "C" fn()) -> i32
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bare_arguments(text: *mut usize) -> i32 {
     let (count, address) = program::arguments();
-    // NEED: C takes a second result by an address.
+    // NEED: C returns a second result through an address.
     // SOUND: the caller guarantees that it is the address of a pointer.
     unsafe { *text = address };
     count as i32

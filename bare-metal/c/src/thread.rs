@@ -45,7 +45,7 @@ pub unsafe extern "C" fn bare_thread_join(number: i32, value: *mut i32) -> i32 {
     };
     let End::Returned(returned) = thread::join(thread) else { return -1 };
     if !value.is_null() {
-        // NEED: C takes a second result by an address.
+        // NEED: C returns a second result through an address.
         // SOUND: the caller guarantees that it is the address of an int.
         unsafe { *value = returned };
     }

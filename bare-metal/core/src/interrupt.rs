@@ -257,7 +257,7 @@ pub(crate) fn set_hook(hook: Hook, function: fn(usize) -> usize) {
 fn call_hook(hook: Hook, argument: usize) -> Option<usize> {
     // PAIR bare.hook: observe
     let function = HOOKS[hook as usize].load(Ordering::Acquire);
-    // NEED: a function is kept as an address, which can be null.
+    // NEED: a function is stored as an address, which can be null.
     // SOUND: only `set_hook` stores there, and only functions of this type.
     (!function.is_null())
         .then(|| unsafe { core::mem::transmute::<*mut (), fn(usize) -> usize>(function)(argument) })
@@ -265,7 +265,7 @@ fn call_hook(hook: Hook, argument: usize) -> Option<usize> {
 
 /// Yields the processor to another ready thread, if there are threads.
 pub(crate) fn switch() {
-    // NEED: a software interrupt saves what a thread has as any other interrupt does.
+    // NEED: a software interrupt saves the state of a thread like any other interrupt.
     // SOUND: its handler later resumes this thread with all its registers.
     unsafe { asm!("int {}", const SWITCH) }
 }
@@ -342,7 +342,7 @@ fn handle_pins() {
         // PAIR bare.handler: observe
         let handler = handler.load(Ordering::Acquire);
         if !handler.is_null() && chip::take_pins(1 << pin) != 0 {
-            // NEED: a handler is kept as an address, which can be null.
+            // NEED: a handler is stored as an address, which can be null.
             // SOUND: only `set_handler` stores there, and only functions of this type.
             unsafe { core::mem::transmute::<*mut (), extern "C" fn()>(handler)() }
         }

@@ -39,7 +39,7 @@ static PAGE_TABLES: [PageTable; 2 * map::TILES + 2] =
 
 /// Reads or writes a port of one or four bytes.
 pub fn write_port(port: u16, value: u8) {
-    // NEED: devices of a PC are reached by ports.
+    // NEED: PC devices are accessed through ports.
     // SOUND: the ports used here belong to devices that do not access memory.
     unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nostack)) }
 }
@@ -84,7 +84,7 @@ pub fn power_off(code: u8) -> ! {
 /// Enables or disables interrupts; returns `true` if they were enabled.
 pub fn set_interrupts(enabled: bool) -> bool {
     let flags: u64;
-    // NEED: the interrupt flag is reached by instructions only.
+    // NEED: only instructions access the interrupt flag.
     // SOUND: handlers are installed before interrupts are enabled; the stack is unchanged.
     unsafe {
         asm!("pushfq", "pop {}", out(reg) flags, options(preserves_flags));
@@ -223,7 +223,7 @@ pub fn map_program(physical: u64, core: usize, cores: impl Iterator<Item = usize
     flush();
 }
 
-// NEED: the linker script says where the parts of an image end.
+// NEED: the linker script defines the ends of the parts of an image.
 // SOUND: only the addresses of these symbols are used.
 unsafe extern "C" {
     static bare_text_end: u8;
@@ -311,7 +311,7 @@ fn map_small(table: usize, address: usize, pages: impl IntoIterator<Item = u64>)
 }
 
 fn flush() {
-    // NEED: changed page tables hold after the root is loaded again.
+    // NEED: changed page tables take effect when the root is reloaded.
     // SOUND: pages with code, data and stack keep their mapping; the others hold no Rust object yet.
     unsafe { asm!("mov {0}, cr3", "mov cr3, {0}", out(reg) _, options(nostack)) }
 }
@@ -322,7 +322,7 @@ pub fn window(offset: usize, words: usize) -> &'static [AtomicU32] {
         offset.is_multiple_of(4) && offset + 4 * words <= map::WINDOW_BYTES,
         "no words of the window: {offset:#x}"
     );
-    // NEED: what cores share is memory of a device, at a fixed address.
+    // NEED: memory shared by cores belongs to a device, at a fixed address.
     // SOUND: the window is mapped before the first call, and stays; other cores also access these words as atomics.
     unsafe { core::slice::from_raw_parts((map::WINDOW_ADDRESS + offset) as *const AtomicU32, words) }
 }

@@ -1,8 +1,8 @@
 //! The errors in the description of a graph.
 //!
-//! One enum for all readers and generators, because their callers do the same with each: print one line,
-//! stop. It does not name the file; [`super::OpenError`] adds that. Invariant: each message says what was
-//! found, where, and what is allowed.
+//! One enum for all readers and generators, because their callers do the same with each: print one line and stop. It
+//! does not name the file; [`super::OpenError`] adds that. Invariant: each message has the text found, its position
+//! and the allowed text.
 
 use super::Weights;
 use std::fmt;
@@ -33,7 +33,7 @@ impl fmt::Display for Position {
 pub enum GraphError {
     /// The file could not be read.
     Unreadable(std::io::Error),
-    /// The bytes are none of the known formats.
+    /// The bytes are in no known format.
     UnknownFormat,
     /// The text is in a recognised, unsupported format.
     ForeignFormat {

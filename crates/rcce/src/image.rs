@@ -52,7 +52,7 @@ impl Image {
 
     fn open(name: &[u8], path: &Path, copy: Option<OwnedFd>) -> Result<Image, Failure> {
         let name = CString::new(name).map_err(|_| invalid_image(path, "its name has a zero byte"))?;
-        // NEED: only the loader of the system can load a program of C.
+        // NEED: only the system loader can load a C program.
         // SOUND: the name ends in zero. What its initialisers do is the program's own affair, as if it were started.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
@@ -63,7 +63,7 @@ impl Image {
         if attach.is_null() || run.is_null() {
             return Err(invalid_image(path, "it does not contain the RCCE library"));
         }
-        // NEED: symbols are addresses without a type.
+        // NEED: symbols are untyped addresses.
         // SOUND: both are functions of `c/src`, with these types; the handle is never closed.
         let (attach, run) = unsafe {
             (std::mem::transmute::<*mut c_void, Attach>(attach), std::mem::transmute::<*mut c_void, Run>(run))
@@ -76,7 +76,7 @@ impl Image {
     /// # Errors
     /// It was built for another version of Isles.
     pub fn attach(&self, machine: &MachineDescription) -> Result<(), Failure> {
-        // NEED: it is a function of C.
+        // NEED: it is a C function.
         // SOUND: the description has the layout of `struct machine` and points to the mapped segment.
         match unsafe { (self.attach)(machine) } {
             0 => Ok(()),
@@ -87,7 +87,7 @@ impl Image {
     /// Runs the program; it ends the rank and does not return.
     pub fn run(&self, arguments: &ProgramArguments) {
         let (count, words) = (arguments.words.len() as i32, arguments.pointers.as_ptr());
-        // NEED: it is a function of C.
+        // NEED: it is a C function.
         // SOUND: `words` are that many zero-terminated strings, then a null; they outlive the process's ranks.
         unsafe { (self.run)(count, words) }
     }

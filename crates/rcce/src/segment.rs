@@ -125,7 +125,7 @@ impl RankMemory {
         assert!(rank < RANKS_MAX && line < BUFFER_BYTES / LINE_BYTES, "line {line} of rank {rank}");
         let start = self.buffers().wrapping_add(rank * BUFFER_BYTES + line * LINE_BYTES);
         std::array::from_fn(|at| {
-            // NEED: programs of C write there.
+            // NEED: C programs write there.
             // SOUND: inside the mapping by the assertion; each byte is read as an atomic.
             let byte = unsafe { AtomicU8::from_ptr(start.wrapping_add(at)) };
             byte.load(Ordering::Relaxed)

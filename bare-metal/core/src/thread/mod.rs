@@ -87,7 +87,7 @@ static STACKS: [GuardedStack; THREADS_MAX + 1] = [const { GuardedStack::new() };
 fn put(thread: usize, frame: Frame) -> usize {
     let address = STACKS[thread].top() - size_of::<Frame>();
     let fpu = (address - FPU_STATE_BYTES) & !15;
-    // NEED: a thread begins as if an interrupt had saved it.
+    // NEED: a new thread starts from a frame, as if an interrupt had saved it.
     // SOUND: both are on the stack of a thread that is not running, and nothing else refers to it.
     unsafe {
         (address as *mut Frame).write(frame);

@@ -182,12 +182,12 @@ pub fn run_with_remote_model(
 }
 
 extern "C" fn ask(context: *mut c_void, request: *const PortRequest) -> u64 {
-    // NEED: the library hands back what it was given.
+    // NEED: the library passes the context back as a pointer.
     // SOUND: `context` is the words of this rank in the mapping, which stays; `request` is a variable of the caller.
     let (turns, request) = unsafe { (&*context.cast::<TurnWords>(), *request) };
     let is_end = PortOperation::of(request.operation) == Some(PortOperation::End);
     if is_end {
-        // NEED: this process ends without the exit of the library of C.
+        // NEED: this process ends without running libc's `exit`.
         // SOUND: null means all files.
         unsafe { libc::fflush(std::ptr::null_mut()) };
     }

@@ -30,7 +30,7 @@ pub struct ChipRank {
 }
 
 extern "C" fn ask(context: *mut c_void, request: *const PortRequest) -> u64 {
-    // NEED: the library hands back what it was given.
+    // NEED: the library passes the context back as a pointer.
     // SOUND: `context` is the port of this rank, which lives as long as its coroutine; the library runs only inside
     // the coroutine, where its yielder is alive; `request` is a variable of the caller.
     unsafe {
@@ -76,7 +76,7 @@ impl ChipRank {
 
 impl Drop for ChipRank {
     fn drop(&mut self) {
-        // NEED: a suspended coroutine that is dropped is unwound, which frames of C are not made for.
+        // NEED: dropping a suspended coroutine would unwind it, which C frames do not support.
         // SOUND: the only Rust values on its stack are `arguments` and `image`, whose reference counts are leaked.
         unsafe { self.coroutine.force_reset() }
     }

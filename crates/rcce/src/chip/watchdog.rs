@@ -79,7 +79,7 @@ extern "C" fn name_fault(signal: i32, _: *mut libc::siginfo_t, context: *mut lib
     let name = FAULTS.iter().find(|fault| fault.0 == signal).map_or("", |fault| fault.1);
     let place = symbol_at(address_in(context));
     console::notice(format_args!("error: rank {rank} was ended by signal {signal}: {name}{place}"));
-    // NEED: the process must not run on.
+    // NEED: the process must not continue.
     // SOUND: it ends at once, without running other handlers.
     unsafe { libc::_exit(1) };
 }
@@ -87,7 +87,7 @@ extern "C" fn name_fault(signal: i32, _: *mut libc::siginfo_t, context: *mut lib
 /// Installs the handler that reports faults of ranks, on its own stack, because the rank's may be exhausted.
 pub fn name_faults() {
     let stack = Box::leak(vec![0_u8; HANDLER_STACK_BYTES].into_boxed_slice());
-    // NEED: only a handler hears of a fault.
+    // NEED: only a signal handler is notified of a fault.
     // SOUND: the stack is never freed; the structures are zero except for the fields set; the handler ends the
     // process, so its allocations are harmless.
     unsafe {
@@ -106,7 +106,7 @@ pub fn name_faults() {
 
 /// Watches the calling thread, which runs all ranks, until the process ends.
 pub fn watch(limit: Duration) {
-    // NEED: only a handler sees where a thread is.
+    // NEED: only a signal handler sees the position of a thread.
     // SOUND: the handler stores one atomic; the structure is zero except for the fields set; the thread lives as long
     // as the process.
     let thread = unsafe {
@@ -132,7 +132,7 @@ pub fn watch(limit: Duration) {
 }
 
 fn give_up(rank: usize, limit: Duration, thread: libc::pthread_t) -> ! {
-    // NEED: a signal to one thread.
+    // NEED: the signal must go to one thread.
     // SOUND: the thread runs all ranks and so has not ended.
     unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
     thread::sleep(POLL_INTERVAL);
