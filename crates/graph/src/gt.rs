@@ -209,7 +209,7 @@ enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// Returns the unsigned number in `bytes`, of which there are at most eight.
+    /// Returns the unsigned number in `bytes`, at most eight of them.
     fn unsigned(self, bytes: &[u8]) -> u64 {
         let push = |value: u64, &byte: &u8| value << 8 | u64::from(byte);
         match self {
