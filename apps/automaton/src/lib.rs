@@ -1,5 +1,4 @@
-//! A nine-point cellular automaton: a field in strips over places, which exchange their edges with neighbours at each
-//! step.
+//! A nine-point cellular automaton: a field in strips over places, which exchange edges with neighbours each step.
 //!
 //! [`rule`] has the rules of cells, [`pattern`] the initial contents of the field, both without places. [`strip`] is
 //! the part of one place and its steps, `halo` the exchange of edges, `run` the application, `picture` the field as an

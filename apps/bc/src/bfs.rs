@@ -1,32 +1,31 @@
 //! One source of an unweighted graph, by breadth-first search.
 //!
-//! Vertices are renumbered in the order in which the search reaches them (*positions*), so that all arrays
-//! but one are walked front to back or back to front. The forward pass has no branch that depends on the
-//! graph: each step writes the reached vertex and the path edge it may have found, and advances the ends of
-//! both lists by zero or one. The backward pass walks the path edges in reverse; each position pulls from its
-//! successors,
+//! Vertices are renumbered in the order in which the search reaches them (*positions*), so that all arrays but one are
+//! read front to back or back to front. The forward pass has no branch that depends on the graph: each step writes the
+//! reached vertex and the path edge it may have found, and advances the ends of both lists by zero or one. The
+//! backward pass reads the path edges in reverse; each position pulls from its successors,
 //!
 //! ```text
 //! delta[v] = paths[v] * sum over successors w of (1 + delta[w]) / paths[w]
 //! ```
 //!
-//! so there are no predecessor lists, one division a vertex, and out-neighbours suffice on directed graphs.
+//! so there are no predecessor lists, one division per vertex, and out-neighbours suffice on directed graphs.
 //! Invariant: between sources every position is [`UNREACHED`] and every count zero.
 
 use super::count::PathCount;
 use super::effort::Effort;
 use isles_graph::Graph;
 
-/// The position of a vertex not reached from the present source; above every other.
+/// The position of a vertex not reached from the current source; above all others.
 const UNREACHED: u32 = u32::MAX;
 
 /// Working memory for [`add_source`], reusable from source to source and graph to graph.
 ///
-/// The arrays that the forward pass appends to have one entry more than it can use, because it writes before
-/// it knows.
+/// The arrays that the forward pass appends to have one extra entry, because it writes before it knows whether the
+/// entry counts.
 #[derive(Clone, Debug)]
 pub(super) struct Workspace<N> {
-    /// Position of each vertex; the only array read in no order.
+    /// Position of each vertex; the only array with random accesses.
     positions: Vec<u32>,
     /// Vertex at each position.
     order: Vec<u32>,
@@ -64,8 +63,8 @@ impl<N: PathCount> Workspace<N> {
     }
 }
 
-/// Calls `add(vertex, dependency)` for each vertex reached from `source` except itself, and returns the effort. Returns
-/// `None`, without a call, when path counts do not fit `N`.
+/// Calls `add(vertex, dependency)` for each vertex reached from `source` except itself, and returns the effort.
+/// Returns `None`, without a call, if path counts do not fit `N`.
 #[inline(always)] // In one piece with its caller it takes a tenth less time.
 pub(super) fn add_source<N: PathCount>(
     graph: &Graph,
@@ -88,7 +87,7 @@ pub(super) fn add_source<N: PathCount>(
     in_range.then_some(effort)
 }
 
-/// Returns the effort, without the edges on paths. The list of vertices reached is also the queue.
+/// Returns the effort, without the edges on paths. The list of reached vertices is also the queue.
 fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Workspace<N>) -> Effort {
     let size = space.order.len();
     // Slices of one length, so that one comparison serves several bounds checks.

@@ -1,11 +1,11 @@
 //! Efforts of the sources of a graph on a core, kept in a file between runs on a modelled chip.
 //!
-//! They depend on the graph alone, and the computation of sources takes nearly all of a run's time on this host. So a
-//! run with the name of a missing file computes all sources before its places start, and writes their efforts. This run
-//! and later ones charge these efforts instead of computing. Their places send the messages of a plain run, except that
-//! in the final reduction of the scores each place has an equal part instead of its own, so these messages are a few
-//! percent longer or shorter. Invariants: a run without the flag uses no file; a file in use matches the graph of the
-//! run.
+//! They depend on the graph alone, and computing the sources takes nearly all of a run's time on this host. So a run
+//! with the name of a missing file computes all sources before its places start, and writes their efforts. This run
+//! and later ones charge these efforts instead of computing. Their places send the messages of a plain run, except
+//! that in the final reduction of the scores each place has an equal part instead of its own, so these messages are a
+//! few percent longer or shorter. Invariants: a run without the flag uses no file; a file in use matches the graph of
+//! the run.
 
 use super::effort::Effort;
 use super::scores::Scores;
@@ -25,7 +25,7 @@ pub(super) const FLAG: &str = "--known-efforts";
 /// The format of the file.
 const SCHEMA: &str = "isles.efforts.1";
 
-/// The efforts of the run of this process, all of whose places live in it.
+/// The efforts of the run of this process, which contains all its places.
 static KNOWN: OnceLock<CachedEfforts> = OnceLock::new();
 
 /// The efforts and the scores of all sources of a graph.
@@ -39,11 +39,12 @@ pub(super) struct CachedEfforts {
 }
 
 impl CachedEfforts {
-    /// The efforts in the file at `path`, which are those of `graph`. If there is no such file, they are computed, and
-    /// the file is written.
+    /// Reads the efforts of `graph` from the file at `path`. If there is no such file, computes the efforts and writes
+    /// it.
     ///
     /// # Errors
-    /// [`Failure::Usage`]: the file is of another graph or form. [`Failure::Output`]: it cannot be written.
+    /// [`Failure::Usage`]: the file belongs to another graph or has another format. [`Failure::Output`]: it cannot be
+    /// written.
     pub(super) fn open(path: &Path, graph: &Graph) -> Result<CachedEfforts, Failure> {
         let refused = |why: &dyn std::fmt::Display| {
             let path = path.display();
@@ -98,14 +99,14 @@ impl CachedEfforts {
             && self.efforts.iter().all(|effort| effort.is_possible(graph))
     }
 
-    /// Lets all places of this process use them.
+    /// Makes all places of this process use these efforts.
     pub(super) fn use_in_this_process(self) {
-        // The frame has one run per process.
+        // There is one run per process.
         let _ = KNOWN.set(self);
     }
 }
 
-/// Adds `source` to the scores of a place, or only charges its effort if that is known.
+/// Adds `source` to the scores of a place, or only charges its effort if it is known.
 pub(super) fn add_source(scores: &mut Scores, graph: &Graph, source: u64) {
     match KNOWN.get() {
         Some(known) => scores.reuse_source(graph, &known.efforts[source as usize], &known.scores),
@@ -113,7 +114,7 @@ pub(super) fn add_source(scores: &mut Scores, graph: &Graph, source: u64) {
     }
 }
 
-/// A digest of the arcs of `graph` and of their lengths, if they have any (FNV-1a of 64 bits over whole numbers).
+/// Returns a digest of the arcs of `graph` and of their lengths, if any (FNV-1a of 64 bits over whole numbers).
 fn digest(graph: &Graph) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -134,8 +135,8 @@ mod tests {
     use super::*;
     use isles_graph::{self as graph, ReadOptions};
 
-    /// Checks that, if all edges are of length one, Dijkstra's kernel finds the same scores, looks at the same edges
-    /// and takes each vertex out of its heap once. The heap is as long as the queue of the breadth-first kernel, but
+    /// Checks that, if all edges have length one, Dijkstra's kernel finds the same scores, reads the same edges and
+    /// removes each vertex from its heap once. The heap is as long as the queue of the breadth-first kernel, except
     /// for the order of vertices at one distance, which is by number here and by discovery there.
     #[test]
     fn lengths_of_one_take_what_the_breadth_first_kernel_counts() {

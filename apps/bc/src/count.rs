@@ -1,21 +1,21 @@
-//! Numbers of shortest paths: fast where they fit a float, unbounded in range where they do not.
+//! Numbers of shortest paths: fast if they fit a float, otherwise with unlimited range.
 //!
-//! Path counts grow exponentially (a grid of 520 by 520 has more than 2^1024 between its corners), so the
-//! kernels run with `f64` and repeat a source with [`WideFloat`] when a count came near the end of the range. Both
-//! have 53 bits of precision. Invariant: a kernel meets only counts of at least one, their reciprocals, sums
-//! and products; never zero divided.
+//! Path counts grow exponentially (a grid of 520 by 520 has more than 2^1024 between its corners), so the kernels run
+//! with `f64` and repeat a source with [`WideFloat`] if a count came near the end of the range. Both have 53 bits of
+//! precision. Invariant: a kernel uses only counts of at least one, their reciprocals, sums and products; it never
+//! divides by zero.
 
 /// Operations of the kernels on a number of paths.
 pub(super) trait PathCount: Copy + Default {
     /// One path.
     const ONE: Self;
-    /// The sum.
+    /// Returns the sum.
     fn plus(self, other: Self) -> Self;
-    /// The sum if `take`, without a branch where that is possible.
+    /// Returns the sum if `take`, else `self`; without a branch where possible.
     fn plus_if(self, take: bool, other: Self) -> Self;
-    /// One divided by it.
+    /// Returns one divided by the count.
     fn reciprocal(self) -> Self;
-    /// The product, which the algorithm keeps below the number of vertices.
+    /// Returns the product, which the algorithm keeps below the number of vertices.
     fn times(self, other: Self) -> f64;
     /// Returns `true` if results with this count can be trusted.
     fn in_range(self) -> bool;
@@ -44,7 +44,7 @@ impl PathCount for f64 {
         self * other
     }
 
-    /// Up to 2^1000 the reciprocal is a normal number and keeps its precision.
+    /// Up to 2^1000 the reciprocal is a normal number with full precision.
     #[inline(always)]
     fn in_range(self) -> bool {
         const LIMIT: f64 = f64::from_bits((1000 + 1023) << 52);
@@ -60,7 +60,7 @@ pub(super) struct WideFloat {
 }
 
 impl WideFloat {
-    /// `mantissa * 2^exponent` for a normal positive `mantissa`.
+    /// Creates `mantissa * 2^exponent` from a normal positive `mantissa`.
     fn new(mantissa: f64, exponent: i64) -> WideFloat {
         let bits = mantissa.to_bits();
         let shift = (bits >> 52) as i64 - 1023;
@@ -102,7 +102,7 @@ impl PathCount for WideFloat {
     }
 }
 
-/// `2^exponent`; zero below the normal range, where it cannot matter beside a number of at least one.
+/// Returns `2^exponent`; zero below the normal range, where it is negligible beside a number of at least one.
 fn power_of_two(exponent: i64) -> f64 {
     match exponent {
         ..-1022 => 0.0,

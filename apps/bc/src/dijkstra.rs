@@ -1,10 +1,10 @@
 //! One source of a weighted graph, by Dijkstra's algorithm.
 //!
-//! As in the breadth-first kernel the backward pass pulls, see there for the formula. Two paths are equally
-//! long when their lengths, summed from the source in `f64`, are equal to the last bit, as in networkx and
-//! NetworKit. A successor must also have been settled later, so that an edge too short to change a sum
-//! cannot make a cycle; on graphs with such edges the three programs give three answers. The length of a path is
-//! finite, which [`Graph`] promises. Invariant: between sources every distance is infinite.
+//! As in the breadth-first kernel the backward pass pulls; see there for the formula. Two paths are equally long if
+//! their lengths, summed from the source in `f64`, are equal to the last bit, as in networkx and NetworKit. A
+//! successor must also have been settled later, so that an edge too short to change a sum cannot make a cycle; on
+//! graphs with such edges the three programs give three answers. The length of a path is finite, as [`Graph`]
+//! promises. Invariant: between sources every distance is infinite.
 
 use super::count::PathCount;
 use super::effort::Effort;
@@ -12,7 +12,7 @@ use isles_graph::Graph;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// State of one vertex for the present source.
+/// State of one vertex for the current source.
 #[derive(Clone, Copy, Debug)]
 struct VertexState<N> {
     /// Least length of a path found so far.
@@ -35,9 +35,9 @@ impl<N: PathCount> VertexState<N> {
 #[derive(Clone, Debug)]
 pub(super) struct Workspace<N> {
     cells: Vec<VertexState<N>>,
-    /// Settled vertices by distance.
+    /// Settled vertices in order of distance.
     order: Vec<u32>,
-    /// Distances as bits, which order like the numbers because none is negative; several entries a vertex.
+    /// Distances as bits, which order like the numbers because none is negative; a vertex may have several entries.
     queue: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
@@ -47,11 +47,11 @@ impl<N: PathCount> Default for Workspace<N> {
     }
 }
 
-/// Calls `add(vertex, dependency)` for each vertex reached from `source` except itself, and returns the effort. Returns
-/// `None`, without a call, when path counts do not fit `N`.
+/// Calls `add(vertex, dependency)` for each vertex reached from `source` except itself, and returns the effort.
+/// Returns `None`, without a call, if path counts do not fit `N`.
 ///
 /// # Panics
-/// When the graph is not weighted.
+/// If the graph is not weighted.
 #[inline(always)] // In one piece with its caller it takes a tenth less time.
 pub(super) fn add_source<N: PathCount>(
     graph: &Graph,

@@ -1,11 +1,10 @@
-//! Effort of one source, counted, and its cost on a core: operations by class, and the memory that they touch.
+//! Counted effort of one source, and its cost on a core: operations by class, and the memory that they access.
 //!
-//! The kernels count their operations; the sum is charged once for each pass over a source, so a real machine does not
-//! notice. The numbers of operations of an edge, a vertex or an entry of the heap were counted in the kernels by hand,
-//! as a compiler for a core with 32-bit registers would generate them; they are not measured, so relative times over
-//! places are more reliable than seconds. The chip determines the cost of an operation, and the contents of caches.
-//! Invariant: memory that a pass walks through in order is a stream, in pieces if it goes from row to row; the rest is
-//! a table.
+//! The kernels count their operations; the sum is charged once per pass over a source, so the cost on a real machine
+//! is negligible. The operations per edge, vertex or heap entry were counted in the kernels by hand, as a compiler for
+//! a core with 32-bit registers would generate them; they are not measured, so relative times over places are more
+//! reliable than seconds. The chip determines the cost of an operation, and the contents of caches. Invariant: memory
+//! that a pass reads in order is a stream, in pieces if it goes from row to row; the rest is a table.
 
 use isles::Work;
 use isles_graph::Graph;
@@ -26,18 +25,18 @@ const ENTRY: u64 = 16;
 pub(super) struct Effort {
     /// Adjacency entries read in the forward pass.
     pub(super) edges: u64,
-    /// Vertices reached, the source included.
+    /// Number of reached vertices, including the source.
     pub(super) vertices: u64,
     /// Edges on shortest paths, which the backward pass of the breadth-first kernel reads; the other kernel reads all.
     pub(super) successors: u64,
-    /// Entries taken out of the queue, which is a heap if edges have lengths.
+    /// Number of entries removed from the queue, which is a heap if edges have lengths.
     pub(super) removals: u64,
-    /// Largest length of the queue.
+    /// Maximum length of the queue.
     pub(super) queue: u64,
 }
 
 impl Effort {
-    /// Returns `true` if a source of `graph` can take this effort.
+    /// Returns `true` if a source of `graph` can have this effort.
     pub(super) fn is_possible(&self, graph: &Graph) -> bool {
         let Effort { edges, vertices, successors, removals, queue } = *self;
         let (all, arcs) = (graph.vertices(), graph.arcs());
@@ -45,7 +44,7 @@ impl Effort {
         vertices <= all && edges <= arcs && successors <= arcs && removals <= arcs + 1 && queue <= arcs + 1
     }
 
-    /// Returns the work of a core, pass by pass.
+    /// Returns the work of a core for each pass.
     pub(super) fn passes(&self, graph: &Graph, skew: &Skew) -> [Work; 2] {
         if graph.is_weighted() { self.by_distance(graph, skew) } else { self.by_breadth(graph, skew) }
     }
@@ -88,8 +87,8 @@ impl Effort {
         let all = graph.vertices();
         let walked = (INDEX + NUMBER) * edges + INDEX * vertices;
         let levels = u64::from(queue.max(2).ilog2());
-        // An entry goes down as many levels as the heap has, which takes a comparison of two children and a move each,
-        // and up a few; the first levels are always in the first cache, so two lines of it are looked for.
+        // An entry moves down all levels of the heap, each with a comparison of two children and a move, and up a few;
+        // the first levels are always in the first-level cache, so two lines are looked up there.
         let forward = Work::new()
             .integers(10 * edges + 12 * vertices + (10 * levels + 20) * removals)
             .floats(2 * edges)
@@ -117,25 +116,25 @@ impl Effort {
     }
 }
 
-/// Distribution of edges over the vertices of a graph: the few with most edges to them, more, and the rest.
+/// Distribution of edges over the vertices of a graph, in three classes of vertices by their number of edges.
 ///
-/// A cell of a vertex is used once for each edge to it, so hubs are found in a cache more often than others. Three
-/// classes give most of what one for each vertex would: of an R-MAT graph of 16,384 vertices (`large`), a cache of
-/// 8,192 lines finds 0.62 of the cells by all degrees, 0.59 by three classes, and 0.41 by one.
+/// A vertex's cell is used once per edge to it, so hubs are found in a cache more often than others. Three classes are
+/// nearly as accurate as one per vertex: for an R-MAT graph of 16,384 vertices (`large`), a cache of 8,192 lines finds
+/// 0.62 of the cells with all degrees, 0.59 with three classes, and 0.41 with one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Skew {
-    /// Vertices of each class, and edges to them.
+    /// Vertices of each class, and the edges to them.
     classes: [VertexClass; CLASSES],
 }
 
-/// Vertices that edges meet about equally often.
+/// Vertices with similar numbers of edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct VertexClass {
     vertices: u64,
     edges: u64,
 }
 
-/// Classes, each of which has four times the vertices of those before it together, nearly.
+/// Number of classes, each with nearly four times as many vertices as all previous ones together.
 const CLASSES: usize = 3;
 
 impl Skew {
@@ -157,8 +156,8 @@ impl Skew {
         Skew { classes }
     }
 
-    /// Adds the accesses to a table of `bytes` bytes with an entry for each vertex: `by_edge` of them meet a vertex as
-    /// often as edges do, `by_vertex` all alike.
+    /// Adds the accesses to a table of `bytes` bytes with an entry for each vertex: `by_edge` of them in proportion to
+    /// the vertices' edges, `by_vertex` uniformly.
     fn scattered(&self, work: Work, [by_edge, by_vertex]: [u64; 2], bytes: u64) -> Work {
         let (vertices, edges) = self
             .classes

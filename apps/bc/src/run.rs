@@ -119,7 +119,7 @@ impl Betweenness {
 /// Former name in `--rmat` of the medium workload.
 const FORMER_MEDIUM: &str = "steep";
 
-/// The graph, and how its sources are assigned.
+/// The graph, and the assignment of its sources.
 #[derive(Serialize)]
 pub struct BcInput {
     #[serde(skip)]
@@ -188,7 +188,7 @@ impl Application for Betweenness {
     fn open(&self, _: u32) -> Result<BcInput, Failure> {
         let name = self.graph_name()?;
         let plain = self.read(&name)?;
-        // Those without lengths are also those of lengths of one, but for the order of vertices in a queue.
+        // Efforts without lengths equal those with lengths of one, except for the order of vertices in a queue.
         let known = self.known_efforts.as_ref().map(|file| CachedEfforts::open(file, &plain)).transpose()?;
         let graph = self.with_lengths(plain)?;
         let (vertices, edges, directed) = (graph.vertices(), graph.edges(), graph.is_directed());
@@ -269,7 +269,7 @@ impl UnitKernel for SourceKernel {
     }
 }
 
-/// Adds the sources that this place takes to its scores.
+/// Adds the sources taken by this place to its scores.
 async fn add_sources(
     mut sources: UnitQueue<'_>,
     graph: &Graph,

@@ -4,8 +4,8 @@
 //! one source computes alone, always in the same order) is rounded once to fixed point, and fixed-point numbers are
 //! added as 128-bit integers, which is exact: any partition and any order of merging give the same bits. Error: each
 //! addend is off by at most half a unit of `2^-b`, where a graph of `n` vertices has `b = 61 - ceil(log2 n)` fraction
-//! bits; for the 4,941 sources of the power grid that is less than 1e-11 in all. Cost: a multiplication, a conversion
-//! and a 128-bit addition for each vertex and source. Invariant: nothing here adds floats.
+//! bits; for the 4,941 sources of the power grid that is less than 1e-11 in total. Cost: a multiplication, a
+//! conversion and a 128-bit addition per vertex and source. Invariant: nothing here adds floats.
 
 use super::count::WideFloat;
 use super::effort::{Effort, Skew};
@@ -23,7 +23,7 @@ pub struct Scores {
     shape: Option<ScoresShape>,
     /// Sum of the dependencies of each vertex, in units of `2^-fraction_bits`.
     sums: Vec<u128>,
-    /// Sources added.
+    /// Number of sources added.
     sources: u64,
     /// Adjacency entries read, each counted once per source (the backward pass reads them again).
     edges_traversed: u64,
@@ -50,20 +50,20 @@ impl ScoresShape {
         }
     }
 
-    /// A dependency is below `vertices`, so that it takes `ceil(log2 vertices)` bits before the point; one
-    /// more bit is left for rounding, and the sign bit of the conversion.
+    /// Returns the fraction bits. A dependency is below `vertices`, so it takes `ceil(log2 vertices)` bits before the
+    /// point; one more bit is for rounding, and one is the sign bit of the conversion.
     fn fraction_bits(self) -> u32 {
         61 - self.vertices.next_power_of_two().trailing_zeros()
     }
 
-    /// The value of one unit of a sum. An undirected graph meets each pair from both ends, hence the half.
+    /// Returns the value of one unit of a sum. In an undirected graph each pair counts from both ends, hence the half.
     fn unit(self) -> f64 {
         let halving = u32::from(!self.directed);
         1.0 / (1u64 << (self.fraction_bits() + halving)) as f64
     }
 }
 
-/// Working memory of the kernels, created on first use, never sent.
+/// Working memory of the kernels, created on first use and never sent.
 #[derive(Clone, Debug, Default)]
 struct Workspace {
     bfs: bfs::Workspace<f64>,
@@ -79,11 +79,11 @@ impl Scores {
         Scores::default()
     }
 
-    /// Adds the dependencies of all vertices on `source`: by breadth-first search, or by Dijkstra when
+    /// Adds the dependencies of all vertices on `source`: by breadth-first search, or by Dijkstra's algorithm if
     /// `graph` is weighted.
     ///
     /// # Panics
-    /// When `source` is not a vertex, or an earlier source was of another graph.
+    /// If `source` is not a vertex, or an earlier source was of another graph.
     pub fn add_source(&mut self, graph: &Graph, source: u64) {
         let effort = self.count_source(graph, source);
         self.charge(graph, &effort);
@@ -132,10 +132,10 @@ impl Scores {
         self.sources += 1;
     }
 
-    /// The scores of the sources of both. Associative and commutative to the last bit.
+    /// Returns the scores of the sources of both. Associative and commutative to the last bit.
     ///
     /// # Panics
-    /// When they are of different graphs.
+    /// If they are of different graphs.
     pub fn merge(self, other: Scores) -> Scores {
         let (Some(ours), Some(theirs)) = (self.shape, other.shape) else {
             return if self.shape.is_some() { self } else { other };
@@ -156,28 +156,29 @@ impl Scores {
             && (self.sums.len() as u64, self.sources) == (graph.vertices(), graph.vertices())
     }
 
-    /// Number of vertices; zero before the first source.
+    /// Returns the number of vertices; zero before the first source.
     pub fn vertices(&self) -> u64 {
         self.sums.len() as u64
     }
 
-    /// Number of sources added; the scores are complete when it is the number of vertices.
+    /// Returns the number of sources added; the scores are complete when it equals the number of vertices.
     pub fn sources(&self) -> u64 {
         self.sources
     }
 
-    /// Adjacency entries looked at, each counted once a source: the numerator of "edges traversed a second".
+    /// Returns the adjacency entries read, each counted once per source: the numerator of "edges traversed per
+    /// second".
     pub fn edges_traversed(&self) -> u64 {
         self.edges_traversed
     }
 
-    /// The score of each vertex, in order of the vertices.
+    /// Returns the score of each vertex, in order of the vertices.
     pub fn values(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
         let unit = self.shape.map_or(0.0, ScoresShape::unit);
         self.sums.iter().map(move |&sum| sum as f64 * unit)
     }
 
-    /// Writes a line `vertex,betweenness` and one line a vertex; numbers are the shortest decimals that read back to
+    /// Writes a line `vertex,betweenness` and one line per vertex; numbers are the shortest decimals that read back to
     /// the same bits.
     ///
     /// # Errors
@@ -190,7 +191,7 @@ impl Scores {
         out.flush()
     }
 
-    /// The `count` vertices of the highest scores, or all; of equal scores the lower vertex first.
+    /// Returns the `count` vertices with the highest scores, or all; ties go to the lower vertex.
     pub fn top(&self, count: usize) -> Top {
         let mut vertices: Vec<u32> = (0..self.sums.len() as u32).collect();
         let key = |&vertex: &u32| (std::cmp::Reverse(self.sums[vertex as usize]), vertex);
@@ -205,7 +206,7 @@ impl Scores {
     }
 }
 
-/// Equal sums from equally many sources; working memory does not count.
+/// Compares the sums and the numbers of sources; working memory does not count.
 impl PartialEq for Scores {
     fn eq(&self, other: &Scores) -> bool {
         (self.shape, &self.sums, self.sources, self.edges_traversed)
@@ -222,7 +223,7 @@ pub struct Ranked {
     pub score: f64,
 }
 
-/// The most central vertices, the first the highest; displays as a table with bars.
+/// The most central vertices, highest first; displays as a table with bars.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Top(pub Vec<Ranked>);
 

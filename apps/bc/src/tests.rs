@@ -25,7 +25,7 @@ fn undirected(vertices: u64, ends: &[(u32, u32)]) -> Graph {
     Graph::from_edges(vertices, false, ends, None).expect("a small sound graph")
 }
 
-/// A random graph with whole-numbered lengths: vertices, directed, edges with lengths.
+/// A random graph with integer lengths: vertices, directed, edges with lengths.
 #[derive(Clone, Debug)]
 struct Case {
     vertices: usize,
@@ -53,7 +53,7 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Betweenness from its definition, by all-pairs distances and all triples; shares nothing with the kernels.
+/// Betweenness from its definition, by all-pairs distances and all triples; it shares nothing with the kernels.
 struct Slow {
     distances: Vec<Vec<u64>>,
     betweenness: Vec<f64>,
@@ -101,7 +101,7 @@ fn slow(case: &Case, weighted: bool) -> Slow {
     Slow { distances, betweenness }
 }
 
-/// Numbers of shortest paths from one vertex: each vertex, nearest first, sums over the edges that reach it.
+/// Returns the numbers of shortest paths from one vertex to each: nearest first, sums over the edges that reach it.
 fn paths_from(from: usize, matrix: &[Vec<u64>], distances: &[Vec<u64>]) -> Vec<f64> {
     let n = matrix.len();
     let mut nearest: Vec<usize> = (0..n).filter(|&to| distances[from][to] < FAR).collect();
@@ -127,8 +127,8 @@ proptest! {
 
     #[test]
     fn the_sum_of_scores_is_the_sum_over_pairs_of_distance_minus_one(case in cases(), weighted: bool) {
-        // With lengths the rule counts edges, which differ between equally long paths; so only with lengths
-        // of one.
+        // With lengths the rule counts edges, which differ between equally long paths; so the test uses lengths of
+        // one.
         let ones = Case { lengths: vec![1; case.ends.len()], ..case };
         let distances = slow(&ones, weighted).distances;
         let reached = distances.iter().flatten().filter(|&&far| far > 0 && far < FAR);
@@ -220,7 +220,7 @@ fn the_power_grid_has_the_scores_that_networkit_gives() {
     }
 }
 
-/// Distances by relaxing until nothing changes; zero where unreachable.
+/// Computes distances by relaxing until nothing changes; zero if unreachable.
 fn distances(graph: &Graph, source: u32) -> Vec<u64> {
     let mut found = vec![FAR; graph.vertices() as usize];
     found[source as usize] = 0;
@@ -262,15 +262,14 @@ fn parallel_edges_count_once_and_self_loops_not_at_all() {
 
 #[test]
 fn lengths_too_small_to_change_a_distance_make_no_cycle() {
-    // From 0, both 1 and 2 are at 1e20 in floats, each also reachable over the other; 1 is settled first, so the
-    // detour counts on the way to 2 only.
+    // From 0, both 1 and 2 are at 1e20 in floats, each also reachable via the other; 1 is settled first, so the detour
+    // counts only on the way to 2.
     let ends = [(0, 1), (0, 2), (1, 2), (2, 3)];
     let graph = Graph::from_edges(4, false, &ends, Some(&[1e20, 1e20, 1.0, 1e20])).unwrap();
     assert_eq!(values(&graph), [0.0, 1.0, 2.25, 0.0]);
 }
 
-/// `length` squares in a row, each touching the next in one vertex: the number of shortest paths doubles at
-/// each.
+/// Returns `length` squares in a row, each sharing a vertex with the next: each doubles the number of shortest paths.
 fn squares(length: u32) -> Vec<(u32, u32)> {
     (0..length)
         .flat_map(|square| {

@@ -1,7 +1,7 @@
 //! Checks scores against their definition: the share of shortest paths through a vertex, summed over all pairs.
 //!
 //! The kernels sum dependencies from the farthest vertex back (Brandes). Here paths are only counted forwards: all of
-//! them, and those through each tested vertex. Both agree on which paths are equally long: those whose lengths, summed
+//! them, and those through each tested vertex. Both use the same rule for equally long paths: their lengths, summed
 //! from the source in `f64`, are equal to the last bit. Invariant: it shares no code with the kernels.
 
 use super::Scores;
@@ -10,15 +10,15 @@ use isles_graph::Graph;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Number of the highest scores that are tested, and of others, evenly spread over all vertices.
+/// Numbers of tested vertices: those with the highest scores, and others, evenly spread over all.
 const HIGHEST: usize = 4;
 const SPREAD: usize = 4;
 const TESTED: usize = HIGHEST + SPREAD;
 
-/// Largest relative error of a score against the definition: both sum as many terms as there are pairs.
+/// Largest relative error of a score against the definition; both sum one term per pair.
 const ERROR_MAX: f64 = 1e-9;
 
-/// Compares some scores of `graph` with their definition; none if numbers of paths are beyond `f64`.
+/// Compares some scores of `graph` with their definition; `None` if numbers of paths exceed `f64`.
 pub(super) fn by_definition(graph: &Graph, scores: &Scores) -> Option<Verification> {
     let vertices = graph.vertices() as u32;
     let highest = scores.top(HIGHEST).0.into_iter().map(|ranked| ranked.vertex);
@@ -47,7 +47,7 @@ pub(super) fn by_definition(graph: &Graph, scores: &Scores) -> Option<Verificati
     Some(Verification { holds: all && worst <= ERROR_MAX, text })
 }
 
-/// Adds, for each tested vertex, the shares of the shortest paths from `source` that lead over it.
+/// Adds, for each tested vertex, the shares of the shortest paths from `source` through it.
 fn add_source(graph: &Graph, source: u32, tested: &[u32], sums: &mut [f64; TESTED]) {
     let (order, distances) = settle(graph, source);
     let mut ranks = vec![usize::MAX; distances.len()];
@@ -77,7 +77,7 @@ fn add_source(graph: &Graph, source: u32, tested: &[u32], sums: &mut [f64; TESTE
     }
 }
 
-/// The vertices that can be reached, nearest first, and the distance of each.
+/// Returns the reachable vertices, nearest first, and the distance of each.
 fn settle(graph: &Graph, source: u32) -> (Vec<u32>, Vec<f64>) {
     let mut distances = vec![f64::INFINITY; graph.vertices() as usize];
     distances[source as usize] = 0.0;
@@ -115,7 +115,7 @@ fn settle(graph: &Graph, source: u32) -> (Vec<u32>, Vec<f64>) {
     (order, distances)
 }
 
-/// The out-neighbours of a vertex with the lengths of the edges to them.
+/// Returns the out-neighbours of a vertex with the lengths of the edges to them.
 fn arcs(graph: &Graph, vertex: u32) -> impl Iterator<Item = (u32, f64)> {
     let lengths = graph.lengths(vertex);
     let length = move |number: usize| lengths.map_or(1.0, |lengths| lengths[number]);

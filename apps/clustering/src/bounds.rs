@@ -1,15 +1,15 @@
 //! Finds the best move of a place's vertices with bounds on their gains, so that few vertices are searched.
 //!
 //! A move from cluster A to cluster B changes little: only vertices of B, neighbours of A's vertices and neighbours of
-//! the moved vertex can gain more than before, by a known maximum. So each vertex has a bound, in a tournament; that
-//! with the highest is evaluated until the highest is exact. Invariant: no vertex gains more than its bound, so the
-//! best move is that of a search of all vertices, ties included.
+//! the moved vertex can gain more than before, by a known maximum. So each vertex has a bound in a tournament tree;
+//! the vertex with the highest bound is evaluated until the highest bound is exact. Invariant: no vertex gains more
+//! than its bound, so the best move is that of a search of all vertices, ties included.
 
 use crate::search::{Clustered, SearchEffort, Searcher};
 use crate::state::{Change, Move};
 use std::ops::Range;
 
-/// Largest excess of a gain over its bound by rounding, as a share of all weights.
+/// Largest excess of a gain over its bound through rounding, as a share of all weights.
 const SLACK: f64 = 1e-13;
 
 /// The bounds of a place's vertices; see the module.
@@ -19,24 +19,24 @@ pub struct Bounds {
     /// The weight of each of them.
     degrees: Vec<f64>,
     bounds: Vec<f64>,
-    /// The last move that was evaluated of each, and when; 0 if something has raised the bound since.
+    /// The last evaluated move of each vertex and its time, 0 if the bound has been raised since.
     moves: Vec<(Move, u64)>,
-    /// Winners of pairs, from the last one, which is first; leaves are vertices.
+    /// Winners of the tournament, with the final winner first; leaves are vertices.
     winners: Vec<u32>,
     leaves: usize,
-    /// The vertices of each cluster, of all places, and where each stands in that list.
+    /// The vertices of each cluster, over all places, and each vertex's position in that list.
     members: Vec<Vec<u32>>,
     positions: Vec<u32>,
     /// Time of the last change of each cluster.
     changed: Vec<u64>,
     time: u64,
-    /// The time of the last move that shrank a cluster to which each vertex leads.
+    /// The time of the last move that shrank a cluster adjacent to each vertex.
     shrank: Vec<u64>,
     row: (Vec<u32>, Vec<f64>),
 }
 
 impl Bounds {
-    /// Returns infinite bounds for the vertices `own` of a place. All vertices are in clusters of their own.
+    /// Creates infinite bounds for the vertices `own` of a place. Every vertex is in its own cluster.
     pub fn new(data: &impl Clustered, vertices: usize, own: Range<u32>) -> Bounds {
         let leaves = own.len().next_power_of_two();
         let mut bounds = Bounds {
@@ -64,7 +64,7 @@ impl Bounds {
 
     fn play(&mut self, node: usize) {
         let (one, other) = (self.winners[2 * node], self.winners[2 * node + 1]);
-        // The first one of equals.
+        // Ties go to the first.
         self.winners[node] = if self.bound(other) > self.bound(one) { other } else { one };
     }
 
@@ -102,7 +102,7 @@ impl Bounds {
         }
     }
 
-    /// Raises the bounds that a move has made too low; `data` already includes the move.
+    /// Raises the bounds affected by a move; `data` already includes the move.
     pub fn moved(
         &mut self,
         data: &impl Clustered,
@@ -134,7 +134,8 @@ impl Bounds {
             let (targets, _) = self.read(data, *member);
             for target in &targets {
                 let Some(index) = self.index(*target) else { continue };
-                // Once, however many edges lead there; what is in the cluster that grew is raised a second time.
+                // Once per vertex, regardless of the number of edges; members of the grown cluster are raised a second
+                // time.
                 if std::mem::replace(&mut self.shrank[index], self.time) != self.time {
                     self.raise(*target, share, slack, effort);
                 }
@@ -143,7 +144,7 @@ impl Bounds {
         }
         self.members[from as usize] = left;
         let (targets, weights) = self.read(data, vertex);
-        // What leads to the vertex that moved has an edge less in the one cluster and an edge more in the other.
+        // Neighbours of the moved vertex have an edge less to one cluster and an edge more to the other.
         for (target, weight) in targets.iter().zip(&weights) {
             self.raise(*target, 0.0, 2.0 * weight + slack, effort);
         }
@@ -154,7 +155,7 @@ impl Bounds {
         }
     }
 
-    /// Returns the neighbours of a vertex and their weights; the caller gives the memory back.
+    /// Returns the neighbours of a vertex and their weights; the caller returns the memory.
     fn read(&mut self, data: &impl Clustered, vertex: u32) -> (Vec<u32>, Vec<f64>) {
         let (mut targets, mut weights) = std::mem::take(&mut self.row);
         targets.clear();
@@ -167,7 +168,7 @@ impl Bounds {
         self.own.contains(&vertex).then(|| (vertex - self.own.start) as usize)
     }
 
-    /// Raises the bound of a vertex, if it is one of this place, by `share` of its weight and `more`.
+    /// Raises the bound of a vertex of this place by `share` of its weight and `more`; ignores other vertices.
     fn raise(&mut self, vertex: u32, share: f64, more: f64, effort: &mut SearchEffort) {
         let Some(index) = self.index(vertex) else { return };
         self.moves[index].1 = 0;

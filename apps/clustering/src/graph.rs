@@ -1,7 +1,7 @@
 //! Undirected weighted graphs: from the graph crate, from lists of named vertices, and stand-ins.
 //!
-//! Edges of one pair add up, in either direction. A stand-in is a random graph with the numbers of vertices and edges
-//! of one that may not be redistributed.
+//! Weights of edges between the same pair add up, in either direction. A stand-in is a random graph with the numbers
+//! of vertices and edges of one that may not be redistributed.
 
 use isles::Random;
 use isles_graph::Graph;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct WeightedGraph {
     /// Row `v` is `offsets[v]..offsets[v + 1]`.
     pub offsets: Vec<u32>,
-    /// The neighbours, ascending within a row; a loop is only in `degrees`.
+    /// The neighbours, ascending within a row; a loop counts only in `degrees`.
     pub targets: Vec<u32>,
     /// Weights, parallel to `targets`.
     pub weights: Vec<f64>,
@@ -22,7 +22,7 @@ pub struct WeightedGraph {
     pub total: f64,
     /// The number of edges or arcs in the input.
     pub lines: u64,
-    /// The names of the vertices; empty if they have numbers only.
+    /// The names of the vertices; empty if they only have numbers.
     pub names: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl WeightedGraph {
                 arcs.extend([(from, to, weight), (to, from, weight)]);
             }
         }
-        // Stable, so that weights of one pair are added in the order in which they were given.
+        // Stable, so that weights of one pair are added in the given order.
         arcs.sort_by_key(|(from, to, _)| (*from, *to));
         let mut graph = WeightedGraph { offsets: vec![0], lines, ..WeightedGraph::default() };
         let mut arcs = arcs.into_iter().peekable();
@@ -61,7 +61,7 @@ impl WeightedGraph {
         graph
     }
 
-    /// Converts a graph of the graph crate. An edge without a weight weighs one.
+    /// Converts a graph of the graph crate. An unweighted edge weighs one.
     pub fn of(graph: &Graph) -> WeightedGraph {
         let rows = (0..graph.vertices() as u32).flat_map(|from| {
             let lengths = graph.lengths(from);
@@ -89,7 +89,7 @@ impl WeightedGraph {
     }
 }
 
-/// A line that is not of the form `from to weight`.
+/// A line that does not have the form `from to weight`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     /// The number of the line, from 1.
@@ -107,10 +107,10 @@ pub fn is_named_list(text: &str) -> bool {
     fields.len() == 3 && is_name(fields[0]) && is_name(fields[1]) && fields[2].parse::<f64>().is_ok()
 }
 
-/// Reads lines `from to weight`, whose vertices have names; they are numbered in the order of their names.
+/// Reads lines `from to weight` with named vertices, which are numbered in the order of their names.
 ///
 /// # Errors
-/// A line is not of this form.
+/// A line does not have this form.
 pub fn read_named_list(text: &str) -> Result<WeightedGraph, BadLine> {
     let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -145,7 +145,8 @@ pub fn stand_in(name: &str) -> Option<WeightedGraph> {
     }
 }
 
-/// Countries on four continents, each of which sells to every other: by their sizes, over the distance.
+/// Returns countries on four continents, each of which sells to all others: in proportion to their sizes, over the
+/// distance.
 fn trade() -> WeightedGraph {
     const COUNTRIES: u32 = 66;
     let centres = [(0.0, 0.0), (9.0, 1.0), (4.0, 8.0), (-6.0, 7.0)];
@@ -171,7 +172,7 @@ fn trade() -> WeightedGraph {
     WeightedGraph::new(COUNTRIES as usize, arcs)
 }
 
-/// Patents in fields: each cites earlier ones, most of its own field, and those that were cited before more often.
+/// Returns patents in fields: each cites earlier ones, mostly of its own field, with preference for often cited ones.
 fn citations() -> WeightedGraph {
     const PATENTS: u32 = 240_547;
     const CITATIONS: usize = 560_943;
@@ -182,7 +183,7 @@ fn citations() -> WeightedGraph {
     let mut before: Vec<u32> = Vec::with_capacity(2 * CITATIONS);
     for patent in 0..PATENTS {
         let field = random.below(FIELDS) as usize;
-        // As many as keep the sum on its way to the whole.
+        // The number that keeps the running sum in proportion to the total.
         let wanted = (u64::from(patent) + 1) * CITATIONS as u64 / u64::from(PATENTS);
         while (pairs.len() as u64) < wanted && patent > 0 {
             let own = &fields[field];
@@ -203,7 +204,7 @@ fn citations() -> WeightedGraph {
         let patent = 1 + random.below(u64::from(PATENTS) - 1) as u32;
         pairs.push((patent, random.below(u64::from(patent)) as u32, 1.0));
     }
-    // Numbers say nothing of age, so that equal parts of the vertices are about equal parts of the edges.
+    // Numbers are independent of age, so that equal parts of the vertices have about equal numbers of edges.
     let mut numbers: Vec<u32> = (0..PATENTS).collect();
     for last in (1..numbers.len()).rev() {
         numbers.swap(last, random.index(last + 1));

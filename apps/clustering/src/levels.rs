@@ -1,8 +1,8 @@
 //! The multilevel method over places: all search each batch, over shared objects.
 //!
 //! The first place has the levels; it sends a batch to all places, collects and applies their moves, and updates the
-//! objects. Small batches it searches alone, if that is faster. Invariant: the moves are those of
-//! [`multilevel::sequential`](crate::multilevel::sequential), whatever the number of places.
+//! objects. It searches small batches alone if that is faster. Invariant: the moves are those of
+//! [`multilevel::sequential`](crate::multilevel::sequential), for any number of places.
 
 use crate::graph::WeightedGraph;
 use crate::multilevel::{Multilevel, propose};
@@ -21,14 +21,14 @@ const ALONE_MAX: usize = 256;
 const TURN_ON_CHIP: usize = 1;
 const TURN_ON_HOST: usize = 512;
 
-/// Instruction of the first place to all of them.
+/// Instruction from the first place to all.
 #[derive(Serialize, Deserialize)]
 enum Instruction {
     /// Search the following vertices in these objects.
     Use(SharedClusters),
     /// Search your share of these vertices.
     Search(Vec<u32>),
-    /// All clusters are found.
+    /// The clustering is complete.
     End,
 }
 
@@ -45,7 +45,7 @@ impl Follower {
         Follower { team: Team::world(), searcher: Searcher::new(vertices, total), objects: None }
     }
 
-    /// Searches on instruction of the first place, until the end. Called at all places except the first.
+    /// Searches as instructed by the first place, until the end. Called at all places except the first.
     ///
     /// # Errors
     /// A place is dead.
@@ -81,8 +81,8 @@ impl Follower {
         }
     }
 
-    /// Searches this place's share, in what it has itself or in the objects; the first place returns what all of them
-    /// found, in order.
+    /// Searches this place's share, in its local data or in the objects; at the first place, returns the moves of all
+    /// places, in order.
     async fn search(
         &mut self,
         vertices: &[u32],
@@ -108,7 +108,7 @@ impl Follower {
     }
 }
 
-/// The good moves of these vertices.
+/// Returns the good moves of these vertices, yielding in between.
 async fn propose_in_turns(
     searcher: &mut Searcher,
     data: &impl Clustered,
@@ -125,12 +125,12 @@ async fn propose_in_turns(
     found
 }
 
-/// The objects of the levels, as the first place keeps them.
+/// The objects of the levels, kept by the first place.
 struct LevelObjects {
     choices: ObjectChoices,
-    /// Objects by level; `None` for a level that was searched alone so far.
+    /// Objects by level; `None` for a level searched only by the first place so far.
     levels: Vec<Option<SharedClusters>>,
-    /// The stage whose clusters the objects of the present level hold.
+    /// The stage whose clusters are in the objects of the current level.
     stage: Option<u64>,
     /// Changes since then.
     pending: Vec<Change>,

@@ -1,21 +1,21 @@
-//! Clusters by several levels: vertices move locally, clusters become the vertices of a coarser graph, and so on; then
-//! the clusters are refined on each graph on the way back.
+//! Multilevel clustering: vertices move locally, clusters become the vertices of a coarser graph, and so on; then the
+//! clusters are refined on each graph on the way back.
 //!
-//! [`Multilevel`] returns the next vertices to search, and applies the moves. A batch is searched against one state, so
-//! its moves do not depend on the number of searchers. When they are applied, in order, each gain is recomputed,
-//! because previous moves may have changed it. Invariant: the modularity grows with each move by more than rounding, so
-//! the moves come to an end.
+//! [`Multilevel`] returns the next vertices to search, and applies the moves. A batch is searched against one state,
+//! so its moves do not depend on the number of searchers. When they are applied, in order, each gain is recomputed,
+//! because previous moves may have changed it. Invariant: the modularity grows with each move by more than rounding,
+//! so the method terminates.
 
 use crate::graph::WeightedGraph;
 use crate::search::{Clustered, SearchEffort, Searcher};
 use crate::state::{Change, Clustering, Move, NEW};
 use std::borrow::Cow;
 
-/// Least gain of a move, as a share of all weights, so that it is no rounding error.
+/// Smallest gain of a move, as a share of all weights, that is not a rounding error.
 const SLACK: f64 = 1e-12;
 
-/// Batches in a sweep over all vertices. With fewer, moves of one batch spoil each other more often; with more, places
-/// wait for each other more often.
+/// Number of batches in a sweep over all vertices. With fewer, moves of one batch conflict more often; with more,
+/// places wait for each other more often.
 const BATCHES: usize = 16;
 
 /// Least vertices of a batch.
@@ -24,11 +24,11 @@ const BATCH_MIN: usize = 16;
 /// The graph of one level.
 struct LevelGraph<'g> {
     graph: Cow<'g, WeightedGraph>,
-    /// The vertex of the next level that each vertex is part of.
+    /// The vertex of the next level that contains each vertex.
     parents: Vec<u32>,
 }
 
-/// The vertices that are to be searched, in sweeps.
+/// The vertices to be searched, in sweeps.
 struct Sweeps {
     present: Vec<u32>,
     next: Vec<u32>,
@@ -39,7 +39,7 @@ struct Sweeps {
 }
 
 impl Sweeps {
-    /// All vertices, the lightest first, because their clusters settle soonest.
+    /// Queues all vertices, the lightest first, because their clusters settle soonest.
     fn new(graph: &WeightedGraph) -> Sweeps {
         let vertices = graph.vertices();
         let mut present: Vec<u32> = (0..vertices as u32).collect();
@@ -48,7 +48,7 @@ impl Sweeps {
         Sweeps { present, next: Vec::new(), is_waiting: vec![true; vertices], at: 0, batch }
     }
 
-    /// The next batch; none if no vertex is left.
+    /// Returns the next batch; `None` if no vertex is left.
     fn next_batch(&mut self) -> Option<&[u32]> {
         if self.at == self.present.len() {
             std::mem::swap(&mut self.present, &mut self.next);
@@ -81,7 +81,7 @@ pub struct Multilevel<'g> {
 }
 
 impl<'g> Multilevel<'g> {
-    /// Begins with each vertex in a cluster of its own.
+    /// Starts with each vertex in its own cluster.
     pub fn new(graph: &'g WeightedGraph) -> Multilevel<'g> {
         Multilevel {
             levels: vec![LevelGraph { graph: Cow::Borrowed(graph), parents: Vec::new() }],
@@ -94,7 +94,7 @@ impl<'g> Multilevel<'g> {
         }
     }
 
-    /// Returns the vertices to search next; none at the end. Changes the level if none is left on this one.
+    /// Returns the vertices to search next; `None` at the end. Changes the level if none is left on the current one.
     pub fn next_batch(&mut self) -> Option<Vec<u32>> {
         loop {
             if let Some(batch) = self.sweeps.next_batch() {
@@ -109,27 +109,27 @@ impl<'g> Multilevel<'g> {
         }
     }
 
-    /// The number of the level, from 0 for the finest.
+    /// Returns the number of the level, from 0 for the finest.
     pub fn level(&self) -> usize {
         self.levels.len() - 1
     }
 
-    /// Counts how often the level changed, and with it all clusters.
+    /// Returns the number of level changes; each replaces all clusters.
     pub fn stage(&self) -> u64 {
         self.stage
     }
 
-    /// The graph of the level.
+    /// Returns the graph of the level.
     pub fn graph(&self) -> &WeightedGraph {
         &self.levels[self.level()].graph
     }
 
-    /// The clusters of the level.
+    /// Returns the clusters of the level.
     pub fn state(&self) -> &Clustering {
         &self.state
     }
 
-    /// Applies moves that were found for the last batch, in the order of its vertices; returns what they change.
+    /// Applies the moves found for the last batch, in the order of its vertices; returns the changes.
     pub fn commit(&mut self, found: &[Move], effort: &mut SearchEffort) -> Vec<Change> {
         let mut changes = Vec::with_capacity(found.len());
         let graph = &*self.levels[self.levels.len() - 1].graph;
@@ -153,7 +153,7 @@ impl<'g> Multilevel<'g> {
         changes
     }
 
-    /// Makes the clusters the vertices of a coarser graph; returns whether it has fewer.
+    /// Makes the clusters the vertices of a coarser graph; returns `true` if it has fewer vertices.
     fn coarsen(&mut self) -> bool {
         let (parents, count) = self.state.numbered();
         let last = self.level();
@@ -169,7 +169,7 @@ impl<'g> Multilevel<'g> {
         true
     }
 
-    /// Goes back to the finer graph, with the clusters of this one; returns whether there is one.
+    /// Returns to the finer graph, with the clusters of this one; returns `false` at the finest.
     fn refine(&mut self) -> bool {
         self.is_refining = true;
         if self.level() == 0 {
@@ -183,14 +183,14 @@ impl<'g> Multilevel<'g> {
         true
     }
 
-    /// The clusters, all moves in order, of whatever level, and the number of batches.
+    /// Returns the clusters, all moves of all levels in order, and the number of batches.
     pub fn into_found(self) -> (Clustering, Vec<Move>, u64) {
         (self.state, self.moves, self.batches)
     }
 }
 
-/// Returns the present gain of a move, and the number of neighbours read for it; none into a cluster that is empty by
-/// now.
+/// Returns the current gain of a move, and the number of neighbours read for it; no gain if its target has become
+/// empty.
 fn gain_now(graph: &WeightedGraph, state: &Clustering, proposed: &Move) -> (f64, u64) {
     let vertex = proposed.vertex as usize;
     let own = state.clusters[vertex];
@@ -208,7 +208,7 @@ fn gain_now(graph: &WeightedGraph, state: &Clustering, proposed: &Move) -> (f64,
     (if is_good { gain } else { 0.0 }, neighbours)
 }
 
-/// Appends the moves of these vertices that are good.
+/// Appends the good moves of these vertices.
 pub fn propose(
     searcher: &mut Searcher,
     data: &impl Clustered,
@@ -221,7 +221,7 @@ pub fn propose(
     found.extend(best.filter(|best| best.gain > least));
 }
 
-/// The graph whose vertices are the clusters; what leads from a cluster to itself is part of its degree only.
+/// Returns the graph whose vertices are the clusters; edges within a cluster count only in its degree.
 fn aggregated(graph: &WeightedGraph, parents: &[u32], count: usize) -> WeightedGraph {
     let mut starts = vec![0; count + 1];
     parents.iter().for_each(|parent| starts[*parent as usize + 1] += 1);

@@ -1,6 +1,6 @@
 //! The graph and the clusters as objects that all places share: five mappings over vertices, arcs and clusters.
 //!
-//! A search takes a guard of each object, all together. A move takes guards to write the objects that it changes.
+//! A search takes a guard of each object at the same time. A move takes write guards of the objects that it changes.
 
 use crate::graph::WeightedGraph;
 use crate::search::Clustered;
@@ -19,10 +19,10 @@ pub enum MemoryChoice {
     Uncached,
     /// The first cache, written through (MPBT and WT).
     Through,
-    /// The graph cached, what moves change written through.
+    /// The graph cached, and the data changed by moves written through.
     #[default]
     Mixed,
-    /// The one of the above in which a few steps take the least time; `mixed` where memory is coherent.
+    /// The option above with the least time for a few steps; `mixed` if memory is coherent.
     Measured,
 }
 
@@ -124,12 +124,12 @@ impl SharedClusters {
         })
     }
 
-    /// Returns `true` if they are in memory of a modelled chip.
+    /// Returns `true` if the objects are in memory of a modelled chip.
     pub fn are_incoherent(&self) -> bool {
         self.clusters.is_incoherent()
     }
 
-    /// Waits for guards to read all of them.
+    /// Waits for read guards of all objects.
     ///
     /// # Errors
     /// A place is dead.
@@ -146,7 +146,7 @@ impl SharedClusters {
         Ok(Reading { offsets, targets, weights, degrees, clusters, cluster_weights })
     }
 
-    /// Applies moves; ends when all places know.
+    /// Applies moves; returns once all places are notified.
     ///
     /// # Errors
     /// A place is dead.
@@ -163,7 +163,7 @@ impl SharedClusters {
         Ok(())
     }
 
-    /// Replaces all clusters; ends when all places know.
+    /// Replaces all clusters; returns once all places are notified.
     ///
     /// # Errors
     /// A place is dead.

@@ -5,29 +5,29 @@ use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 use std::io::{self, Write};
 
-/// Most edges that are drawn, the heaviest; and vertices, of the largest clusters.
+/// Limits: the heaviest edges drawn, and the vertices drawn, of the largest clusters.
 const EDGES_MAX: usize = 6_000;
 const VERTICES_MAX: usize = 4_000;
 
-/// Most vertices that have their names in them.
+/// Most vertices drawn with their names.
 const NAMED_MAX: usize = 200;
 
-/// The sides of the picture, in its own unit, and what of its height the caption takes.
+/// Width of the picture in its own unit, and the height of the caption.
 const WIDTH: f64 = 1000.0;
 const CAPTION: f64 = 64.0;
 const HEIGHT: f64 = WIDTH + CAPTION;
 
-/// Length of a vertex on its ring.
+/// Space of a vertex along its ring.
 const VERTEX: f64 = 9.0;
 
-/// Colours of clusters that lie beside each other differ; names can be read on all of them.
+/// Adjacent clusters have different colours; names are readable on all of them.
 const COLOURS: [&str; 8] =
     ["#77aadd", "#ee8866", "#66bb77", "#eedd88", "#99ddff", "#dd88bb", "#ccaa77", "#bbbbbb"];
 
 /// A vertex or the middle of a ring, in the unit of the picture.
 type Point = (f64, f64);
 
-/// Positions of everything that is drawn.
+/// Positions of the elements of the picture.
 struct RingLayout {
     /// Position of each vertex that is drawn, and the number of its ring.
     vertices: BTreeMap<u32, (Point, usize)>,
@@ -80,7 +80,7 @@ pub fn write_svg(
 }
 
 impl RingLayout {
-    /// Lets the rings fill the picture.
+    /// Scales the rings to fill the picture.
     fn new(rings: &[Vec<u32>]) -> RingLayout {
         let places = places(rings);
         let bound = |of: &dyn Fn(&(f64, f64, usize)) -> f64, start: f64, fold: fn(f64, f64) -> f64| {
@@ -106,7 +106,7 @@ impl RingLayout {
         RingLayout { vertices: vertices.collect(), rings, radius: VERTEX * 0.42 * scale }
     }
 
-    /// Writes the heaviest edges, those within a cluster in its colour.
+    /// Writes the heaviest edges; those within a cluster have its colour.
     fn write_edges(&self, graph: &WeightedGraph, out: &mut dyn Write) -> io::Result<()> {
         let mut edges: Vec<(f64, u32, u32)> = (0..graph.vertices() as u32)
             .flat_map(|from| graph.row(from as usize).map(move |(to, weight)| (weight, from, to)))
@@ -126,7 +126,8 @@ impl RingLayout {
         writeln!(out, "</g>")
     }
 
-    /// Writes the vertices, with their names if there are few; else the number of vertices in the middle of each ring.
+    /// Writes the vertices, with their names if there are few; otherwise with the number of vertices in the middle of
+    /// each ring.
     fn write_vertices(&self, graph: &WeightedGraph, out: &mut dyn Write) -> io::Result<()> {
         let radius = self.radius;
         for ((x, y), ring) in self.vertices.values() {
@@ -142,7 +143,7 @@ impl RingLayout {
                 writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size:.1}\">{name}</text>")?;
             }
         } else {
-            // Where a ring is too small for a number, the number would lie over its neighbours.
+            // In a smaller ring the number would cover its neighbours.
             let of_many = self.rings.iter().filter(|(_, vertices)| *vertices >= 40);
             for ((x, y), vertices) in of_many {
                 let y = y + 7.0;
@@ -165,13 +166,13 @@ fn colour(ring: usize) -> &'static str {
     COLOURS[ring % COLOURS.len()]
 }
 
-/// Returns the position of each vertex that is drawn, and the number of its ring. Each ring goes as far in as it can
+/// Returns the position of each drawn vertex, and the number of its ring. Each ring is placed as far in as possible
 /// along a spiral.
 fn places(rings: &[Vec<u32>]) -> BTreeMap<u32, (f64, f64, usize)> {
     let radius = |ring: &[u32]| (ring.len() as f64 * VERTEX / TAU).max(VERTEX);
     let mut drawn: Vec<(f64, f64, f64)> = Vec::new();
     let mut places = BTreeMap::new();
-    // Rings come by size, so where one found no room a later one of that size finds none further in.
+    // Rings come by size, so a later ring does not fit further in than an earlier one of that size.
     let mut turn = 0.0;
     for (number, ring) in rings.iter().enumerate() {
         let own = radius(ring);

@@ -1,6 +1,6 @@
 //! The application `modularity`: the graph, the steps over all places, and their check against one processor.
 //!
-//! In each step every place searches the best move of its vertices, dealt as evenly as they can be; the first place
+//! In each step every place searches the best move of its vertices, divided as evenly as possible; the first place
 //! applies the best of all. Invariant: the moves depend on the graph and the number of steps only.
 
 use crate::bounds::Bounds;
@@ -26,37 +26,37 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Most bytes of a list of named vertices.
+/// Largest accepted list of named vertices, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Lines of the table of clusters.
+/// Number of lines in the table of clusters.
 const LISTED: usize = 10;
 
-/// Cycles of a core of a modelled chip for a neighbour, a cluster and a vertex, beside its shared memory: a sum in a
-/// table of its own, a comparison with a division (39 cycles on a P54C), and the loop around them.
+/// Cycles of a core of a modelled chip per neighbour, cluster and vertex, excluding shared memory: a sum in a private
+/// table, a comparison with a division (39 cycles on a P54C), and the loop around them.
 const NEIGHBOUR_CYCLES: u64 = 12;
 const CLUSTER_CYCLES: u64 = 60;
 const VERTEX_CYCLES: u64 = 40;
 
-/// Neighbours after which a search yields. On a modelled chip few, so that places interleave at a shared memory as on
-/// the chip; elsewhere only messages wait.
+/// Number of neighbours after which a search yields: few on a modelled chip, so that places interleave at a shared
+/// memory as on the chip; elsewhere only messages wait.
 const TURN_ON_CHIP: u64 = 8;
 const TURN_ON_HOST: u64 = 4096;
 
-/// Measured steps of a memory comparison, after a first one that fills caches.
+/// Number of measured steps of a memory comparison, after a first one that fills caches.
 const MEASURED_STEPS: u64 = 4;
 
-/// Number of neighbours that take as long on a host as the start and the end of a vertex, measured on cond-mat-2005.
+/// Number of neighbours whose time on a host equals the fixed cost of a vertex, measured on cond-mat-2005.
 const VERTEX_NEIGHBOURS: usize = 6;
 
 /// Treatment of the weights of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum WeightChoice {
-    /// Every edge weighs one; one that stands there twice counts once.
+    /// Every edge weighs one; duplicates count once.
     #[default]
     Ignore,
-    /// Edges weigh what the file says; weights of one pair add up.
+    /// Edges have the weights of the file; weights of one pair add up.
     File,
 }
 
@@ -131,7 +131,7 @@ pub struct ModularityInput {
     steps_max: u64,
     #[serde(skip)]
     weighted: WeightedGraph,
-    /// Parts of the file beside the graph.
+    /// Contents of the file that the graph does not have.
     #[serde(skip)]
     left_out: LeftOut,
 }
@@ -139,15 +139,15 @@ pub struct ModularityInput {
 /// Result of a run.
 #[derive(Serialize)]
 pub struct ModularityFound {
-    /// The modularity of the clusters, and how many there are.
+    /// The modularity of the clusters, and their number.
     modularity: f64,
     clusters: usize,
-    /// Number of searches for the best move, or for moves of a batch of vertices, and number of moves made.
+    /// Number of searches, for the best move or for moves of a batch, and number of moves made.
     steps: u64,
     moves: u64,
     /// A hash of all moves in order.
     hash: String,
-    /// The memory in which the objects lay.
+    /// The memory of the objects.
     memory: MemoryChoice,
     /// The sizes of the clusters, the largest first.
     sizes: Vec<u32>,
@@ -171,8 +171,9 @@ fn hash_of(moves: &[Move]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The first vertex of each place, and how many there are. On a modelled chip all have equally many, as the paper's
-/// workers; elsewhere vertices and neighbours together, because a search takes as long as both.
+/// Returns the first vertex of each place, and the number of vertices. On a modelled chip all places have equal
+/// numbers, like the paper's workers; elsewhere equal sums of vertices and neighbours, because a search takes time for
+/// both.
 fn cuts(graph: &WeightedGraph, places: usize, is_by_neighbours: bool) -> Vec<u32> {
     let vertices = graph.vertices();
     let by_neighbours = |vertex: usize| graph.offsets[vertex] as usize + VERTEX_NEIGHBOURS * vertex;
@@ -229,7 +230,7 @@ impl Modularity {
     }
 }
 
-/// The best move of these vertices.
+/// Returns the best move of these vertices.
 async fn search(searcher: &mut Searcher, reading: &Reading<'_>, vertices: Range<u32>, turn: u64) -> Move {
     let (mut best, mut effort) = (Move::NONE, SearchEffort::default());
     for vertex in vertices {
@@ -245,7 +246,8 @@ async fn search(searcher: &mut Searcher, reading: &Reading<'_>, vertices: Range<
 }
 
 impl SearchEffort {
-    /// Charges a core of a modelled chip for the search of `vertices` vertices, without its accesses to shared memory.
+    /// Charges a core of a modelled chip for the search of `vertices` vertices, excluding its accesses to shared
+    /// memory.
     pub(crate) fn charge(self, vertices: usize) {
         let loops = vertices as u64 * VERTEX_CYCLES;
         work(Cycles(loops + self.neighbours * NEIGHBOUR_CYCLES + self.clusters * CLUSTER_CYCLES));
@@ -256,7 +258,7 @@ impl SearchEffort {
     }
 }
 
-/// Work of a run at each place.
+/// The settings of a run, sent to each place.
 #[derive(Clone, Serialize, Deserialize)]
 struct RunPlan {
     objects: SharedClusters,
@@ -270,7 +272,7 @@ struct RunPlan {
 }
 
 impl RunPlan {
-    /// Shares the graph, in which each vertex is in a cluster of its own.
+    /// Shares the graph, with each vertex in its own cluster.
     async fn new(
         graph: &WeightedGraph,
         choices: ObjectChoices,
@@ -302,7 +304,7 @@ impl RunPlan {
         Ok(own.expect("the first place has run"))
     }
 
-    /// The first place's share; returns the clusters, the moves and the number of steps.
+    /// Runs the first place's share; returns the clusters, the moves and the number of steps.
     async fn lead(
         &self,
         graph: &WeightedGraph,
@@ -314,7 +316,7 @@ impl RunPlan {
         }
     }
 
-    /// The share of any other place.
+    /// Runs the share of any other place.
     async fn follow(&self, meter: &RunMeter) -> isles::Result<()> {
         match self.search {
             Some(search) => run_place(&WeightedGraph::default(), self, search, meter).await.map(drop),
@@ -370,7 +372,7 @@ impl StepSearch {
     }
 }
 
-/// One place's share of a run, of which the first one knows the graph. Returns the clusters and the moves there.
+/// Runs one place's share. Only the first place knows the graph; it returns the clusters and the moves.
 async fn run_place(
     graph: &WeightedGraph,
     plan: &RunPlan,
@@ -404,7 +406,7 @@ async fn run_place(
     Ok((state, moves, steps))
 }
 
-/// Returns the memory in which steps take the least time, but for the first one; the moves are not kept.
+/// Returns the memory with the fastest steps, excluding the first step; the moves are discarded.
 async fn measured(
     graph: &WeightedGraph,
     choices: ObjectChoices,

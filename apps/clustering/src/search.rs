@@ -56,7 +56,7 @@ pub struct SearchEffort {
 }
 
 impl Searcher {
-    /// Returns a searcher for a graph of `vertices` vertices, whose edges weigh half of `total`.
+    /// Creates a searcher for a graph of `vertices` vertices and half of `total` as its weight.
     pub fn new(vertices: usize, total: f64) -> Searcher {
         let sums = vec![0.0; vertices];
         Searcher { total, sums, touched: Vec::new(), targets: Vec::new(), weights: Vec::new() }
@@ -72,7 +72,7 @@ impl Searcher {
         self.total
     }
 
-    /// Returns the best move of a vertex. Its gain is not above zero if no move is good.
+    /// Returns the best move of a vertex; its gain is above zero only if the move is good.
     pub fn best_of(&mut self, data: &impl Clustered, vertex: u32, effort: &mut SearchEffort) -> Move {
         self.targets.clear();
         self.weights.clear();

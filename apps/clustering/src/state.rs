@@ -1,4 +1,4 @@
-//! Cluster of each vertex, and the changes of a move.
+//! The cluster of each vertex, and the changes made by a move.
 
 use crate::graph::WeightedGraph;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub const NEW: u32 = u32::MAX;
 /// A move of a vertex, and its gain.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Move {
-    /// The growth of the modularity, times the weight of all edges.
+    /// The increase of the modularity, times the weight of all edges.
     pub gain: f64,
     /// The vertex that moves.
     pub vertex: u32,
@@ -23,7 +23,7 @@ impl Move {
     /// A move that gains nothing, worse than any good one.
     pub const NONE: Move = Move { gain: 0.0, vertex: u32::MAX, to: NEW };
 
-    /// Returns the move that gains more; of equals that of the first vertex, then that into the first cluster.
+    /// Returns the move with the higher gain; ties go to the lower vertex, then to the lower cluster.
     #[must_use]
     pub fn better(self, other: Move) -> Move {
         let is_other = match other.gain.total_cmp(&self.gain) {
@@ -40,9 +40,9 @@ impl Move {
 pub struct Change {
     /// The vertex that has moved.
     pub vertex: u32,
-    /// The cluster that it left, and the new weight of that.
+    /// The cluster that it left, and that cluster's new weight.
     pub from: (u32, f64),
-    /// The cluster that it joined, and the new weight of that.
+    /// The cluster that it joined, and that cluster's new weight.
     pub to: (u32, f64),
 }
 
@@ -54,12 +54,12 @@ pub struct Clustering {
     /// The weight of each cluster.
     pub weights: Vec<f64>,
     sizes: Vec<u32>,
-    /// The clusters that became empty, the first on top; some of them may have vertices again.
+    /// The clusters that became empty, the lowest on top; some may have vertices again.
     empty: BinaryHeap<Reverse<u32>>,
 }
 
 impl Clustering {
-    /// Returns the clustering with each vertex in a cluster of its own.
+    /// Returns the clustering with each vertex in its own cluster.
     pub fn singletons(graph: &WeightedGraph) -> Clustering {
         let vertices = graph.vertices();
         Clustering {
@@ -70,7 +70,8 @@ impl Clustering {
         }
     }
 
-    /// Returns the clustering with these clusters, by vertex. Their numbers are below the number of vertices.
+    /// Returns the clustering with these clusters, by vertex. The cluster numbers must be below the number of
+    /// vertices.
     pub fn of(graph: &WeightedGraph, clusters: Vec<u32>) -> Clustering {
         let vertices = graph.vertices();
         let (mut weights, mut sizes) = (vec![0.0; vertices], vec![0; vertices]);
@@ -115,7 +116,7 @@ impl Clustering {
         self.sizes[to as usize] += 1;
         self.weights[to as usize] += weight;
         let left = &mut self.weights[from as usize];
-        // Without what rounding left over.
+        // Discards rounding residue.
         *left = if self.sizes[from as usize] == 0 { 0.0 } else { *left - weight };
         if self.sizes[from as usize] == 0 {
             self.empty.push(Reverse(from));
@@ -142,7 +143,7 @@ pub fn modularity(graph: &WeightedGraph, clusters: &[u32]) -> f64 {
     for vertex in 0..vertices {
         let same = graph.row(vertex).filter(|(to, _)| clusters[*to as usize] == clusters[vertex]);
         let edges: f64 = graph.row(vertex).map(|(_, weight)| weight).sum();
-        // What is left of the weight at a vertex are its loops.
+        // The remaining weight at a vertex is that of its loops.
         inside += same.map(|(_, weight)| weight).sum::<f64>() + (graph.degrees[vertex] - edges);
         weights[clusters[vertex] as usize] += graph.degrees[vertex];
     }

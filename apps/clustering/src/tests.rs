@@ -8,8 +8,8 @@ use crate::state::{Clustering, Move, NEW, modularity};
 use isles_graph::{ReadOptions, open};
 use proptest::prelude::*;
 
-/// Compares the clusterings with `networkx.community.modularity` 3.6.1, after the same moves made by a program of
-/// thirty lines of Python over networkx graphs.
+/// Compares the clusterings with `networkx.community.modularity` 3.6.1, after the same moves by a program of thirty
+/// lines of Python over networkx graphs.
 #[test]
 fn clusterings_are_those_of_a_second_program() {
     let karate = WeightedGraph::of(&open("karate", &ReadOptions::default()).unwrap());
@@ -64,7 +64,7 @@ fn the_best_move_is_that_of_the_first_vertex_into_the_first_cluster() {
     }
 }
 
-/// Returns the moves that `places` places make, each with the bounds of its vertices.
+/// Returns the moves made by `places` places, each with the bounds of its vertices.
 fn with_bounds(graph: &WeightedGraph, places: u32) -> Vec<Move> {
     let (mut state, mut moves) = (Clustering::singletons(graph), Vec::new());
     let mut searcher = Searcher::new(graph.vertices(), graph.total);
@@ -97,8 +97,8 @@ fn bounds_look_at_few_vertices_and_make_the_same_moves() {
     }
 }
 
-/// Compares with igraph 1.0 (`community_multilevel`, the best of five runs), which finds more than NetworKit 11.3
-/// (`PLM`).
+/// Compares with igraph 1.0 (`community_multilevel`, the best of five runs), which finds better clusterings than
+/// NetworKit 11.3 (`PLM`).
 #[test]
 fn several_levels_are_no_worse_than_those_of_graph_libraries() {
     let karate = WeightedGraph::of(&open("karate", &ReadOptions::default()).unwrap());
@@ -118,7 +118,7 @@ fn graphs() -> impl Strategy<Value = WeightedGraph> {
 }
 
 proptest! {
-    /// The gain of a move is what the modularity grows by, and no other move gains more.
+    /// The gain of a move is the increase of the modularity, and no other move gains more.
     #[test]
     fn the_best_move_gains_what_it_says_and_no_other_gains_more(graph in graphs(), steps in 0..12u64) {
         let (state, _) = sequential(&graph, steps);
@@ -134,13 +134,13 @@ proptest! {
             let scaled = best.gain * 2.0 / graph.total;
             prop_assert!((gain_of(best.to) - scaled).abs() < 1e-12, "{best:?} gains {}", gain_of(best.to));
             for to in (0..graph.vertices() as u32).filter(|to| *to != state.clusters[vertex as usize]) {
-                // A cluster to which no edge leads gains no more than a new one.
+                // A cluster without edges to the vertex gains no more than a new one.
                 prop_assert!(gain_of(to) <= scaled + 1e-12);
             }
         }
     }
 
-    /// Moves of all levels gain what the modularity of the graph grows by.
+    /// The gains of the moves of all levels add up to the increase of the graph's modularity.
     #[test]
     fn moves_of_all_levels_gain_what_they_say(graph in graphs()) {
         let (state, moves, _) = multilevel::sequential(&graph);
@@ -166,10 +166,10 @@ proptest! {
 }
 
 proptest! {
-    // A bound that is too low for one case in 1,400 was not found by 256.
+    // A bound that was too low for one case in 1,400 was not found with 256 cases.
     #![proptest_config(ProptestConfig::with_cases(6_000))]
 
-    /// Places with bounds make the moves of a search of all vertices.
+    /// Places with bounds make the same moves as a search of all vertices.
     #[test]
     fn bounds_find_the_moves_of_a_search_of_all(graph in graphs(), places in 1..4u32) {
         let (_, expected) = sequential(&graph, u64::MAX);

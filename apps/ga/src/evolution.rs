@@ -1,10 +1,10 @@
-//! Evolutions: their arguments, checked, and individuals with their fitness.
+//! Evolutions: their checked arguments, and individuals with their fitness.
 //!
 //! The task and its figures (a C program of 71 characters, the sum of squared differences, 1,280 individuals, two
 //! migrants every ten generations along a line) are those of A. Prell and T. Rauber, "Go's Concurrency Constructs on
-//! the SCC", 6th MARC symposium (2012), paper 1; [`HELLO`] is their text. The size of a tournament, the share of
-//! mutations and that the best individual survives unchanged are ours, and so is that an island sends two migrants to
-//! each neighbour. Invariant: each island of an evolution has more individuals than can immigrate at once.
+//! the SCC", 6th MARC symposium (2012), paper 1; [`HELLO`] is their text. The tournament size, the mutation rate, the
+//! survival of the best individual, and sending two migrants to each neighbour are our choices. Invariant: each island
+//! of an evolution has more individuals than can immigrate at once.
 
 use clap::{Args, value_parser};
 use isles::Random;
@@ -15,17 +15,17 @@ use std::fmt;
 /// The default text: a C program of 71 characters.
 pub const HELLO: &str = r#"#include <stdio.h> int main(void) { printf("Hello SCC!\n"); return 0; }"#;
 
-/// The characters of a text: the printable ones of ASCII.
+/// The characters of a text: printable ASCII.
 pub const CHARACTERS: std::ops::RangeInclusive<u8> = 32..=126;
 
 /// Most islands: each is a task with four channels.
 const ISLANDS_MAX: u32 = 4096;
 
-/// Longest text. With the next one it keeps an island in memory and a fitness in 32 bits.
+/// Longest text. It and the next limit keep an island in memory and a fitness in 32 bits.
 const TEXT_MAX: usize = 1000;
 const POPULATION_MAX: u32 = 1_000_000;
 
-/// Most generations, each of which an island keeps a number of.
+/// Maximum number of generations; an island keeps a number for each.
 const GENERATIONS_MAX: u32 = 1_000_000;
 
 /// Defaults of the arguments.
@@ -96,7 +96,7 @@ pub struct Evolution {
     pub generations_max: u32,
     /// The seed of the random numbers.
     pub random_seed: u64,
-    /// Text that is searched for.
+    /// Text to search for.
     pub text: Cow<'static, str>,
     /// Individuals of a tournament.
     pub tournament: u32,
@@ -113,7 +113,7 @@ pub struct Evolution {
 pub struct FewIndividuals {
     population: u32,
     islands: u32,
-    /// The least allowed population.
+    /// The smallest allowed population.
     least: u64,
 }
 
@@ -130,7 +130,7 @@ impl fmt::Display for FewIndividuals {
 }
 
 impl Evolution {
-    /// The published evolution on `islands` islands; the rules that our sources do not give are ours.
+    /// Returns the published evolution on `islands` islands; rules not given in our sources are our choices.
     pub const fn published(islands: u32) -> Evolution {
         Evolution {
             islands,
@@ -145,10 +145,10 @@ impl Evolution {
         }
     }
 
-    /// The evolution of these arguments, with an island for each of `places` places if they do not say how many.
+    /// Creates the evolution of these arguments; by default with an island for each of `places` places.
     ///
     /// # Errors
-    /// An island would have no individual of its own beside those that can immigrate at once.
+    /// An island would have no individual other than those that can immigrate at once.
     pub fn new(arguments: &EvolutionArguments, places: u32) -> Result<Evolution, FewIndividuals> {
         let EvolutionArguments { population, generations_max, random_seed, tournament, .. } = *arguments;
         let evolution = Evolution {
@@ -183,30 +183,30 @@ impl Evolution {
         next.min(self.generations_max)
     }
 
-    /// The sum of the squared differences between characters of `genes` and of the text.
+    /// Returns the sum of the squared differences between characters of `genes` and of the text.
     pub fn fitness(&self, genes: &[u8]) -> u32 {
         let squared = |(one, other): (&u8, u8)| u32::from(one.abs_diff(other)).pow(2);
         genes.iter().zip(self.text.bytes()).map(squared).sum()
     }
 
-    /// An individual with these genes.
+    /// Returns an individual with these genes.
     pub fn individual(&self, genes: Vec<u8>) -> Individual {
         Individual { fitness: self.fitness(&genes), genes }
     }
 
-    /// An individual of random genes.
+    /// Returns an individual with random genes.
     pub fn random_individual(&self, random: &mut Random) -> Individual {
         self.individual((0..self.text.len()).map(|_| random_character(random)).collect())
     }
 }
 
-/// A character of a text, each equally likely.
+/// Draws a character of a text, each equally likely.
 pub fn random_character(random: &mut Random) -> u8 {
     let (first, last) = (u64::from(*CHARACTERS.start()), u64::from(*CHARACTERS.end()));
     random.within(&(first..=last)) as u8
 }
 
-/// One candidate.
+/// One candidate solution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Individual {
     /// Distance from the text; 0 is the text itself.
@@ -216,7 +216,7 @@ pub struct Individual {
 }
 
 impl Individual {
-    /// Its characters, as a text.
+    /// Returns its characters as a text.
     pub fn text(&self) -> String {
         self.genes.iter().copied().map(char::from).collect()
     }

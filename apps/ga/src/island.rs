@@ -1,7 +1,7 @@
 //! One island: its individuals, a generation of them, and the cost of a generation on a core.
 //!
 //! In each generation, the best individual survives unchanged, and all others are children. Invariant: the same island
-//! that was given the same immigrants has the same individuals, because its random numbers are its own.
+//! with the same immigrants has the same individuals, because it has its own random numbers.
 
 use super::evolution::{Evolution, Individual, random_character};
 use isles::{Random, Work};
@@ -30,7 +30,7 @@ impl Best {
 pub struct IslandRecord {
     /// The best of all.
     pub best: Best,
-    /// The best fitness of each generation, the first ones included.
+    /// The best fitness of each generation, including the initial one.
     pub history: Vec<u32>,
 }
 
@@ -70,7 +70,7 @@ pub struct Island {
 }
 
 impl Island {
-    /// Island `number` of an evolution, with random individuals.
+    /// Creates island `number` of an evolution, with random individuals.
     pub fn new(evolution: &Evolution, number: u32) -> Island {
         let mut random = Random::stream(evolution.random_seed, u64::from(number));
         let size = evolution.size_of(number);
@@ -104,13 +104,13 @@ impl Island {
         self.record
     }
 
-    /// Its individuals, in no order.
+    /// Returns its individuals, in no particular order.
     #[cfg(test)]
     pub fn individuals(&self) -> &[Individual] {
         &self.individuals
     }
 
-    /// Makes the next generation.
+    /// Computes the next generation.
     pub fn advance(&mut self) {
         std::mem::swap(&mut self.individuals, &mut self.former);
         let best = fittest(&self.former);
@@ -134,14 +134,14 @@ impl Island {
         }
     }
 
-    /// The index of a parent: the best of a tournament, the first drawn of equal ones.
+    /// Returns the index of a parent: the best of a tournament; ties go to the first drawn.
     fn parent(&mut self) -> usize {
         let former = &self.former;
         let drawn = (0..self.evolution.tournament).map(|_| self.random.index(former.len()));
         drawn.min_by_key(|index| former[*index].fitness).unwrap_or_default()
     }
 
-    /// The best individuals, as copies for a neighbour.
+    /// Returns copies of the best individuals for a neighbour.
     pub fn emigrants(&self) -> Vec<Individual> {
         let best = self.ranked().into_iter().take(self.evolution.migrants as usize);
         best.map(|index| self.individuals[index].clone()).collect()
@@ -155,15 +155,15 @@ impl Island {
         }
     }
 
-    /// The indices of the individuals, the best one first; of equal ones the first one first.
+    /// Returns the indices of the individuals, best first; ties go to the lower index.
     fn ranked(&self) -> Vec<usize> {
         let mut ranked: Vec<usize> = (0..self.individuals.len()).collect();
         ranked.sort_by_key(|index| self.individuals[*index].fitness);
         ranked
     }
 
-    /// Returns the work of a core for a generation, counted for a P54C: two pipes, no conditional move, 10 cycles for a
-    /// multiplication that nothing runs beside.
+    /// Returns the work of a core for a generation, counted for a P54C: two pipes, no conditional move, 10 cycles for
+    /// a multiplication, which cannot be paired.
     ///
     /// - A random number is 120 cycles: the generator's words of 64 bits are pairs of 32; 16 additions and shifts of
     ///   such pairs for its two products, 8 exclusive ors and 2 rotations are 60 cycles; fitting the number to a range
@@ -192,15 +192,15 @@ impl Island {
     }
 }
 
-/// The index of the best individual, the first of equal ones.
+/// Returns the index of the best individual; ties go to the first.
 fn fittest(individuals: &[Individual]) -> usize {
     let best = individuals.iter().enumerate().min_by_key(|(_, individual)| individual.fitness);
     best.map_or(0, |(index, _)| index)
 }
 
-/// Writes a child into `child`: the genes of one parent before a random point, those of the other from there.
+/// Writes a child into `child`: the genes of one parent before a random point, those of the other after it.
 ///
-/// The point lies within, so that both parents have a part in it.
+/// The point is inside the genes, so that both parents contribute.
 pub fn cross(one: &[u8], other: &[u8], random: &mut Random, child: &mut Vec<u8>) {
     let point = 1 + random.index(one.len() - 1);
     child.clear();

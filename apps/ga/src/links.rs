@@ -1,4 +1,4 @@
-//! The channels between islands: a line for migrants, a tree for the reduction that detects the end.
+//! The channels between islands: a line for migrants, and a tree for the reduction that detects the end.
 //!
 //! All channels are unbuffered: a send ends when its value has been received. Each is created at the place of its
 //! receiver. Invariant: an ended island has received all its messages, so nothing is in flight at the end and no island
@@ -19,7 +19,7 @@ struct Link<T: Serialize + DeserializeOwned + 'static> {
 }
 
 impl<T: Serialize + DeserializeOwned + 'static> Link<T> {
-    /// Both ends, for islands at these places.
+    /// Creates both ends, for islands at these places.
     async fn pair(one: Place, other: Place) -> isles::Result<(Link<T>, Link<T>)> {
         let (to_one, at_one) = channel_at(one, 0).await?;
         let (to_other, at_other) = channel_at(other, 0).await?;
@@ -38,7 +38,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// The links of islands at these places, in the order of the islands.
+    /// Creates the links of islands at these places, in the order of the islands.
     ///
     /// # Errors
     /// A place has died.
@@ -82,11 +82,11 @@ impl Links {
         Ok(found)
     }
 
-    /// Sends `emigrants` to both neighbours; returns those who came from the left and from the right.
+    /// Sends `emigrants` to both neighbours; returns the immigrants from the left and from the right.
     ///
-    /// Odd islands send first, and even ones receive first, to the right of an even island before its left. So each of
-    /// the four steps pairs neighbours that do nothing else: none waits for one that waits, and no wave runs along the
-    /// line.
+    /// Odd islands send first and even ones receive first; even ones begin with the right neighbour. So each of the
+    /// four steps pairs neighbours that do nothing else: no island waits for a waiting one, and no delay propagates
+    /// along the line.
     ///
     /// # Errors
     /// The place of a neighbour has died.

@@ -29,11 +29,11 @@ pub struct GeneticAlgorithm {
 /// Result of an evolution.
 #[derive(Serialize)]
 pub struct GaFound {
-    /// Generations until the text was found, or all that were allowed.
+    /// Generations until the text was found, or the allowed maximum.
     generations: u32,
     /// True if the text was found.
     is_found: bool,
-    /// The best individual, its fitness, and the island and the generation that had it first.
+    /// The best individual, its fitness, and the island and generation that first had it.
     best: String,
     fitness: u32,
     island: u32,
@@ -45,7 +45,7 @@ pub struct GaFound {
 }
 
 impl GaFound {
-    /// Generations until the text was found, or all that were allowed.
+    /// Returns the generations until the text was found, or the allowed maximum.
     pub fn generations(&self) -> u32 {
         self.generations
     }
@@ -55,13 +55,13 @@ impl GaFound {
         self.is_found
     }
 
-    /// The best fitness, and the island that had it first.
+    /// Returns the best fitness, and the island that first had it.
     #[cfg(test)]
     pub(super) fn best(&self) -> (u32, u32) {
         (self.fitness, self.island)
     }
 
-    /// The best fitness of each generation.
+    /// Returns the best fitness of each generation.
     #[cfg(test)]
     pub(super) fn history(&self) -> &[u32] {
         &self.history
@@ -81,7 +81,7 @@ impl GaFound {
         }
     }
 
-    /// Returns `true` if the result equals the record of the islands without places and channels.
+    /// Returns `true` if the result equals the record of the islands computed without places and channels.
     fn equals_record(&self, record: IslandRecord) -> bool {
         let IslandRecord { best, history } = record.until_found();
         history == self.history
@@ -175,7 +175,8 @@ impl RunResult for GeneticAlgorithm {
     }
 }
 
-/// The places of the islands: dealt in order, so that neighbours share a place if there are more islands than places.
+/// Returns the places of the islands: assigned in order, so that neighbours share a place if there are more islands
+/// than places.
 fn island_places(islands: u32) -> Vec<Place> {
     let places: Vec<Place> = places().collect();
     let used = places.len().min(islands as usize);
@@ -206,7 +207,7 @@ async fn evolve(
             work(island.work_of_generation());
             isles::yield_now().await; // the other islands of this place, and the news of a death, have waited
         }
-        // The last exchange needs no reduction, because all know it.
+        // The last exchange needs no reduction: all islands know that it is the end.
         if exchange == evolution.generations_max || links.any_found(island.has_found()).await? {
             return Ok(island.record());
         }

@@ -1,7 +1,7 @@
 //! The same evolution without places, tasks and channels: the reference of a run.
 //!
 //! Islands are advanced one after the other, and exchange by assignment. Invariant: it shares the rules of an island
-//! with the run, and nothing of how islands meet.
+//! with the run, but none of the communication.
 
 use super::evolution::Evolution;
 use super::island::{Island, IslandRecord};

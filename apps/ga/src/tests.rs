@@ -1,4 +1,5 @@
-//! Operators as laws, evolutions against a second program, and the channels in seeded worlds with delays and a death.
+//! Properties of the operators, evolutions against a second program, and the channels in seeded worlds with delays and
+//! a death.
 
 use super::evolution::{CHARACTERS, Evolution, EvolutionArguments, HELLO};
 use super::island::{Island, cross, mutate};
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The evolution of these arguments on two places.
+/// Returns the evolution of these arguments on two places.
 fn evolution(line: &str) -> Evolution {
     opened(line, 2).expect("an evolution that is allowed")
 }
@@ -24,7 +25,7 @@ fn opened(line: &str, places: u32) -> Result<Evolution, String> {
     Evolution::new(&arguments, places).map_err(|error| error.to_string())
 }
 
-/// Generations, best fitness and its island.
+/// Returns generations, best fitness and its island.
 fn outcome(found: &GaFound) -> (u32, u32, u32) {
     let (fitness, island) = found.best();
     (found.generations(), fitness, island)
@@ -33,7 +34,7 @@ fn outcome(found: &GaFound) -> (u32, u32, u32) {
 #[test]
 fn evolutions_are_those_of_a_second_program() {
     assert_eq!(HELLO.len(), 71);
-    // Of `apps/ga/tests/ga.py`.
+    // From `apps/ga/tests/ga.py`.
     for (line, expected) in [
         ("--islands 1 --population 300", (660, 0, 0)),
         ("--islands 4 --population 400", (584, 0, 1)),
@@ -144,7 +145,7 @@ fn a_meeting_comes_every_few_generations_and_at_the_end() {
 
 #[test]
 fn the_death_of_a_place_ends_the_run_with_an_error_that_names_it() {
-    // Only a place can say what its number is called.
+    // Only a place knows its own number.
     let victim = Rc::new(Cell::new(None));
     let victim_cell = Rc::clone(&victim);
     let set_victim = move || async move { victim_cell.set(Place::new(2).map(Place::id)) };

@@ -1,8 +1,8 @@
 //! A hash table over memory that places share page by page: random additions and look-ups from all places.
 //!
-//! `table` has the layout of the table and its operations on the slots of one stripe; `run` is the application. The
-//! additions to a key commute, so the content at the end is the same at any number of places, and is compared with a
-//! sequential map.
+//! `table` has the layout of the table and its operations on the slots of one stripe; `run` is the application.
+//! Invariant: the additions to a key commute, so the final content is the same for any number of places; it is
+//! compared with a sequential map.
 
 #![forbid(unsafe_code)]
 

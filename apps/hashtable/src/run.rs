@@ -1,8 +1,8 @@
 //! The application `hashtable`: arguments, the operations of each place, the check against a sequential map.
 //!
-//! Operation number *i* is made by place *i* modulo the number of places, and what it does depends on the seed and *i*
-//! only. An addition takes the lock of the key's stripe, a look-up as well. A place checks at each look-up that no
-//! value has become less than the one that it saw before, and at the end each place looks up its share of all keys.
+//! Operation number *i* is performed by place *i* modulo the number of places, and depends only on the seed and *i*.
+//! Additions and look-ups take the lock of the key's stripe. At each look-up a place checks that no value has
+//! decreased since its last one, and at the end each place looks up its share of all keys.
 
 use super::table::{Probe, Slot, TableLayout, entry_digest, mix, probe};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -110,9 +110,9 @@ impl TableInput {
 #[derive(Default, Serialize, Deserialize)]
 struct TableShare {
     seconds: f64,
-    /// Look-ups while others changed the table that had a value less than one before.
+    /// Look-ups during the additions with a value less than an earlier one.
     stale: u64,
-    /// Look-ups at the end whose value the sequential map does not have.
+    /// Look-ups at the end whose value differs from that of the sequential map.
     wrong: u64,
     entries: u64,
     digest: u64,
@@ -126,7 +126,7 @@ pub struct TableFound {
     digest: String,
     /// Keys in the table.
     entries: u64,
-    /// Look-ups that were not those of a sequential map.
+    /// Look-ups that differ from those of a sequential map.
     wrong_lookups: u64,
     /// Time of the operations at the slowest place.
     operation_seconds: f64,
@@ -226,7 +226,7 @@ impl RunResult for Hashtable {
     }
 }
 
-/// The part of this place.
+/// Runs the part of this place.
 async fn operate(team: &Team, input: TableInput) -> isles::Result<TableShare> {
     let TableInput { layout, .. } = input;
     let mut table = SvmArray::<Slot>::new(team, layout.slots(), input.model).await?;
@@ -258,7 +258,7 @@ async fn operate(team: &Team, input: TableInput) -> isles::Result<TableShare> {
     Ok(share)
 }
 
-/// Looks up the keys of this place's share, those that equal its rank modulo the places, in the table and in the map.
+/// Looks up this place's share of the keys, those equal to its rank modulo the places, in the table and in the map.
 fn check_share(
     table: &SvmArray<Slot>,
     input: TableInput,
@@ -284,7 +284,7 @@ fn check_share(
     Ok(())
 }
 
-/// Adds to the value of a key, whose stripe is locked; returns the new value.
+/// Adds to the value of a key, whose stripe must be locked; returns the new value.
 fn add(locked: &SvmLock<'_, Slot>, layout: &TableLayout, key: u64, value: u64) -> isles::Result<u64> {
     for at in layout.probes(key) {
         let now = match probe(locked.read(at..at + 1)?[0], key) {
@@ -298,7 +298,7 @@ fn add(locked: &SvmLock<'_, Slot>, layout: &TableLayout, key: u64, value: u64) -
     unreachable!("a stripe has free slots, whatever keys are in it")
 }
 
-/// Returns the value of a key, whose stripe is locked.
+/// Returns the value of a key, whose stripe must be locked.
 fn find(locked: &SvmLock<'_, Slot>, layout: &TableLayout, key: u64) -> isles::Result<Option<u64>> {
     for at in layout.probes(key) {
         match probe(locked.read(at..at + 1)?[0], key) {

@@ -1,9 +1,9 @@
 //! The layout of the table, and its operations on the slots of one stripe.
 //!
-//! A table is a number of stripes of equal size, each with a lock. A key belongs to one stripe by its hash, and lies at
-//! the first free slot behind the one of its hash, around the end of the stripe (linear probing: Knuth, The Art of
-//! Computer Programming, volume 3, section 6.4, algorithm L). Invariants: a slot that has a key keeps it; no stripe is
-//! full, because its size is twice the number of possible keys that belong to it, or more.
+//! A table is a number of stripes of equal size, each with a lock. The hash of a key determines its stripe and its
+//! first slot; the key is in the first free slot from there, wrapping around in the stripe (linear probing: Knuth, The
+//! Art of Computer Programming, volume 3, section 6.4, algorithm L). Invariants: a slot that has a key keeps it; no
+//! stripe is full, because its size is at least twice the number of possible keys that belong to it.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// A slot: the key plus 1, or 0 if it is free, and the value.
 pub(super) type Slot = [u64; 2];
 
-/// Slots of the smallest stripe: those of a page.
+/// Number of slots of the smallest stripe: one page.
 const STRIPE_MIN: usize = 256;
 
 /// Returns a number whose bits all depend on those of `value` (splitmix64: Steele, Lea and Flood, OOPSLA 2014).
@@ -25,14 +25,14 @@ pub(super) fn mix(value: u64) -> u64 {
 /// The layout of a table for keys below a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TableLayout {
-    /// A power of two.
+    /// Number of stripes; a power of two.
     pub(super) stripes: usize,
     /// Slots of a stripe; a power of two.
     pub(super) stripe_slots: usize,
 }
 
 impl TableLayout {
-    /// Returns the layout with `stripes` stripes, a power of two, in which no keys below `keys` fill a stripe.
+    /// Returns the layout with `stripes` stripes, a power of two, in which the keys below `keys` fill no stripe.
     pub(super) fn new(keys: u64, stripes: usize) -> TableLayout {
         let mut counts = vec![0; stripes];
         let layout = TableLayout { stripes, stripe_slots: 1 };
@@ -56,7 +56,7 @@ impl TableLayout {
         stripe * self.stripe_slots..(stripe + 1) * self.stripe_slots
     }
 
-    /// Returns the slots of the table that a look-up of `key` visits, in order, until it ends.
+    /// Returns the slots that a look-up of `key` visits, in order.
     pub(super) fn probes(&self, key: u64) -> impl Iterator<Item = usize> {
         let (stripe, slots) = (self.stripe(key), self.stripe_slots);
         let first = (mix(key) >> 32) as usize;
@@ -64,18 +64,18 @@ impl TableLayout {
     }
 }
 
-/// Result of the look at one slot.
+/// Result of examining one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Probe {
     /// The key is here.
     Found(u64),
-    /// The key is in no slot.
+    /// The slot is free, so the table does not have the key.
     Free,
-    /// Another key is here; the search goes on.
+    /// Another key is here; the search continues.
     Other,
 }
 
-/// Returns what a slot is for a key.
+/// Returns the meaning of a slot for a key.
 pub(super) fn probe(slot: Slot, key: u64) -> Probe {
     match slot[0] {
         0 => Probe::Free,

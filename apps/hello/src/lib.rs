@@ -17,7 +17,7 @@ use std::io::{self, Write};
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct Hello {}
 
-/// Result of the application: whether each place has sent its own greeting.
+/// Result of the application: `true` if each place has sent its own greeting.
 ///
 /// The greetings themselves are not part of the result, because their number depends on the places.
 #[derive(Serialize)]

@@ -1,25 +1,26 @@
-//! Work of the steps of a calculation on one core, counted, for modelled chips.
+//! Counted work of the steps of a calculation on one core, for modelled chips.
 //!
-//! The integrals count their own additions and multiplications (see [`Operations`]); the rest was counted in the code
-//! by eye, as a compiler for a core with eight floating-point registers and one operand in memory would do it. The chip
-//! file has the cost of an operation: on the SCC's P54C cores 3 cycles for a float, 39 for a division, 1 for an
-//! integer. Nothing was fitted: no time of a Hartree-Fock program on that chip was at hand, so the shape over places is
-//! worth more than the seconds. Invariant: the work of a unit depends on the molecule and the density only.
+//! The integrals count their own additions and multiplications (see [`Operations`]); the rest was counted by hand in
+//! the code, as compiled for a core with eight floating-point registers and one operand in memory. The chip file has
+//! the cost of an operation: on the SCC's P54C cores 3 cycles for a float, 39 for a division, 1 for an integer.
+//! Nothing was fitted: no measured time of a Hartree-Fock program on that chip was available, so the scaling over
+//! places is more reliable than the seconds. Invariant: the work of a unit depends on the molecule and the density
+//! only.
 
 use super::fock::UnitEffort;
 use super::integrals::Operations;
 use isles::Work;
 
-/// Bytes of a number, and of a sum of the Fock matrix.
+/// Bytes of a number, and of an element of the sums of the Fock matrix.
 const NUMBER: u64 = 8;
 
-/// Returns the work of a unit, among `functions` functions.
+/// Returns the work of a unit in a molecule with `functions` functions.
 pub(super) fn of_unit(effort: &UnitEffort, functions: usize) -> Work {
     let UnitEffort { candidates, quartets, operations, integrals, pair_bytes, elements } = *effort;
     let matrix = (functions * functions) as u64 * NUMBER;
     // A candidate: four look-ups of the density's largest elements and their comparisons. A quartet: its loops over
-    // groups and cells. An integral: its factor, and six products with their sums. An element: to a whole number of
-    // two words.
+    // groups and cells. An integral: its factor, and six products with their sums. An element: conversion to a whole
+    // number of two words.
     of_integrals(&operations)
         .floats(2 * candidates + 13 * integrals + 2 * elements)
         .integers(24 * candidates + 200 * quartets + 14 * integrals + 8 * elements)
@@ -34,8 +35,8 @@ pub(super) fn of_unit(effort: &UnitEffort, functions: usize) -> Work {
 /// Returns the work of integrals alone.
 pub(super) fn of_integrals(operations: &Operations) -> Work {
     let Operations { quartets, floats } = *operations;
-    // Each addition with its multiplication loads two numbers that are no operands in registers, and stores one. A
-    // quartet of primitives looks up a row of the table of Boys functions, of 1,025 rows with 15 numbers.
+    // Each addition with its multiplication loads two numbers that are not in registers, and stores one. A quartet of
+    // primitives looks up a row of the table of Boys functions, which has 1,025 rows of 15 numbers.
     Work::new()
         .floats(floats)
         .integers(3 * floats / 2 + 30 * quartets)
@@ -44,20 +45,20 @@ pub(super) fn of_integrals(operations: &Operations) -> Work {
         .scattered(4 * quartets, 1025 * 15 * NUMBER)
 }
 
-/// Returns the work of packing or unpacking a symmetric matrix: each element is looked at, compared or added, and
-/// written twice.
+/// Returns the work of packing or unpacking a symmetric matrix: each element is read, compared or added, and written
+/// twice.
 pub(super) fn of_matrix(functions: usize) -> Work {
     let elements = (functions * functions) as u64;
     let bytes = 2 * elements * NUMBER;
     Work::new().integers(6 * elements).floats(elements).branches(elements).streamed(bytes).of(bytes)
 }
 
-/// Returns the work of the linear algebra of an iteration, which the first place does alone.
+/// Returns the work of the linear algebra of an iteration, which only the first place does.
 pub(super) fn of_iteration(functions: usize, pairs_of_electrons: usize) -> Work {
     let square = (functions * functions) as u64;
     let cube = functions as u64 * square;
-    // Seven products of matrices, for the commutator, the Fock matrix among orthonormal functions, and back; the
-    // tridiagonal form and its transformation 4/3 n^3 each; the rotations of the QL steps 6 n^3; the products and
+    // Seven matrix products, for the commutator, the Fock matrix among orthonormal functions, and back; the
+    // tridiagonal form and its transformation, 4/3 n^3 each; the rotations of the QL steps, 6 n^3; the products and
     // sums of eight earlier matrices; the density.
     let floats = 14 * cube + 9 * cube + 100 * square + 2 * square * pairs_of_electrons as u64;
     let bytes = 30 * square * NUMBER;

@@ -1,7 +1,7 @@
 //! The chemical elements by symbol and atomic number.
 //!
-//! All of them can be named, because files of basis sets hold them; computed are molecules of those to argon. Knows no
-//! geometry and no functions. Invariant: an element that exists has a nuclear charge from 1 to 118.
+//! All elements can be named, because files of basis sets contain them; only molecules of H to Ar are computed. This
+//! module knows no geometry and no functions. Invariant: an element has a nuclear charge from 1 to 118.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -26,7 +26,7 @@ pub struct Element {
 }
 
 impl Element {
-    /// The element of a symbol, in any case, or of an atomic number.
+    /// Returns the element with a symbol, in any case, or an atomic number.
     pub fn parse(text: &str) -> Option<Element> {
         let index = match text.parse::<usize>() {
             Ok(number) => number.checked_sub(1),
@@ -36,22 +36,22 @@ impl Element {
         index.map(|index| Element { number: index as u8 + 1 })
     }
 
-    /// The element of a symbol or number as far as molecules of it are computed, hydrogen to argon.
+    /// Returns the element with a symbol or number if its molecules are supported: hydrogen to argon.
     pub fn of_molecule(text: &str) -> Option<Element> {
         Element::parse(text).filter(|element| element.number <= COMPUTED_MAX)
     }
 
-    /// Protons of the nucleus, which is also the number of electrons of the neutral atom.
+    /// Returns the number of protons, which is also the number of electrons of the neutral atom.
     pub fn number(self) -> u32 {
         u32::from(self.number)
     }
 
-    /// Its symbol.
+    /// Returns its symbol.
     pub fn symbol(self) -> &'static str {
         SYMBOLS.split(' ').nth(usize::from(self.number) - 1).unwrap_or_default()
     }
 
-    /// Electrons of the ground state of the atom in shells of each angular momentum: s, then p.
+    /// Returns the electrons of the ground state of the atom in shells of each angular momentum: s, then p.
     ///
     /// Aufbau order up to argon: 1s, 2s, 2p, 3s, 3p; electrons of heavier atoms are left out.
     pub fn electrons_by_momentum(self) -> [u32; 2] {

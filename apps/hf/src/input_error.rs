@@ -1,7 +1,7 @@
 //! Errors in a description of a molecule or a basis set.
 //!
-//! One enum for both, because their reader does the same with each: print one line, stop. Invariant: each message
-//! names the source, what was found there and what is allowed.
+//! One enum for both, because their reader does the same with each: print one line and stop. Invariant: each message
+//! names the source, the text found there and the allowed text.
 
 use super::element::Element;
 use isles_app::input::{self, ReadFault};
@@ -35,7 +35,7 @@ pub enum InputError {
         /// Allowed forms.
         allowed: String,
     },
-    /// The text ends before its contents do.
+    /// The text is incomplete.
     Truncated {
         /// The file.
         source: String,
@@ -53,32 +53,32 @@ pub enum InputError {
     AtomsAtOnePoint {
         /// The molecule.
         molecule: String,
-        /// Their numbers, from 1.
+        /// Positions of both in the molecule, from 1.
         atoms: [usize; 2],
-        /// Bohr between them.
+        /// Distance between them, in bohr.
         distance: f64,
     },
-    /// The number of electrons is not one that closed shells can hold.
+    /// The number of electrons is not possible for closed shells.
     Electrons {
         /// The molecule.
         molecule: String,
         /// The requested charge.
         charge: i32,
-        /// Electrons that the charge leaves: an odd number, zero or below.
+        /// The remaining number of electrons: odd, zero or negative.
         electrons: i64,
     },
     /// There are more electrons than the functions can hold.
     FewFunctions {
         /// The basis set.
         basis: String,
-        /// Number of functions.
+        /// Functions that are nearly linearly dependent.
         functions: usize,
         /// Number of pairs of electrons.
         pairs: usize,
     },
     /// Functions that are nearly sums of others.
     DependentFunctions {
-        /// The basis set.
+        /// A size exceeds the supported limit.
         basis: String,
         /// The least eigenvalue of the overlap matrix.
         eigenvalue: f64,
@@ -153,7 +153,7 @@ impl std::error::Error for InputError {
     }
 }
 
-/// The beginning of a line, printable, for a message of one line.
+/// Returns the beginning of a line, printable, for a one-line message.
 pub(super) fn excerpt(line: &str) -> String {
     const CHARACTERS_MAX: usize = 40;
     let printable = line.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
@@ -164,7 +164,7 @@ pub(super) fn excerpt(line: &str) -> String {
     short
 }
 
-/// Most bytes of a file: the largest published basis sets have a tenth.
+/// Largest accepted file in bytes, ten times the largest published basis sets.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads a file as text.
@@ -173,7 +173,7 @@ pub(super) fn read_text(path: &str) -> Result<String, InputError> {
     Ok(input::text(&input::bytes(path, FILE_BYTES_MAX).map_err(unreadable)?))
 }
 
-/// A finite number, also with Fortran's exponent `D`, or Mathematica's `*^`, which the data set QM9 has.
+/// Parses a finite number, also with Fortran's exponent `D`, or with Mathematica's `*^`, which the data set QM9 uses.
 pub(super) fn number(word: &str) -> Option<f64> {
     let is_digit = word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     let number = word.replace("*^", "e").replace(['D', 'd'], "e").parse::<f64>().ok();

@@ -1,9 +1,8 @@
 //! Restricted Hartree-Fock: the energy of a molecule with closed shells, its orbitals and its dipole.
 //!
-//! The two-electron part of the Fock matrix, which takes nearly all of the time, is what the places share: each
-//! computes the integrals of its units and adds them up in fixed point. Chemistry is in [`molecule`], [`basis`],
-//! [`integrals`], [`fock`] and [`scf`], none of which knows places. Invariant: energies have the same bits at any
-//! number of places.
+//! The places share the two-electron part of the Fock matrix, which takes nearly all of the time: each computes the
+//! integrals of its units and sums them in fixed point. The chemistry is in [`molecule`], [`basis`], [`integrals`],
+//! [`fock`] and [`scf`], none of which knows places. Invariant: energies have the same bits for any number of places.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,9 @@
 //! Square matrices, and the eigenvalues of symmetric ones.
 //!
-//! As much linear algebra as a Hartree-Fock calculation of some hundred functions needs: products, and the
-//! eigenvalues by Householder's tridiagonal form and implicit QL steps (B. S. Garbow et al., EISPACK, routines TRED2
-//! and TQL2; J. H. Wilkinson, C. Reinsch, Handbook for Automatic Computation II, contributions II/2 and II/4). A
-//! library would take longer to compile than all of the project. Invariant: the same matrix gives the same bits on
-//! every processor.
+//! The linear algebra for a Hartree-Fock calculation of some hundred functions: products, and eigenvalues by
+//! Householder's tridiagonal form and implicit QL steps (B. S. Garbow et al., EISPACK, routines TRED2 and TQL2; J. H.
+//! Wilkinson, C. Reinsch, Handbook for Automatic Computation II, contributions II/2 and II/4). A library would take
+//! longer to compile than the whole project. Invariant: the same matrix gives the same bits on every processor.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,50 +16,50 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// A matrix of zeros.
+    /// Creates a matrix of zeros.
     pub fn zero(size: usize) -> Matrix {
         Matrix { size, values: vec![0.0; size * size] }
     }
 
-    /// A matrix with the elements `value(row, column)`.
+    /// Creates a matrix with the elements `value(row, column)`.
     pub fn of(size: usize, mut value: impl FnMut(usize, usize) -> f64) -> Matrix {
         let places = (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
         Matrix { size, values: places.map(|(row, column)| value(row, column)).collect() }
     }
 
-    /// Rows, and columns.
+    /// Returns the number of rows, which is also that of columns.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// One element.
+    /// Returns one element.
     pub fn get(&self, row: usize, column: usize) -> f64 {
         self.values[row * self.size + column]
     }
 
-    /// A row.
+    /// Returns a row.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.values[row * self.size..][..self.size]
     }
 
-    /// Sets an element and the one across the diagonal.
+    /// Sets an element and its mirror image across the diagonal.
     pub fn set_both(&mut self, [row, column]: [usize; 2], value: f64) {
         self.values[row * self.size + column] = value;
         self.values[column * self.size + row] = value;
     }
 
-    /// All elements, row by row.
+    /// Returns all elements, row by row.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The sum of this and `factor` times another.
+    /// Returns the sum of this matrix and `factor` times `other`.
     pub fn plus(&self, factor: f64, other: &Matrix) -> Matrix {
         let sum = self.values.iter().zip(&other.values).map(|(one, other)| one + factor * other);
         Matrix { size: self.size, values: sum.collect() }
     }
 
-    /// The product of this and another.
+    /// Returns the product of this matrix and `other`.
     pub fn times(&self, other: &Matrix) -> Matrix {
         let mut product = Matrix::zero(self.size);
         for row in 0..self.size {
@@ -77,7 +76,7 @@ impl Matrix {
         Matrix::of(self.size, |row, column| self.get(column, row))
     }
 
-    /// The sum of the products of elements at the same place.
+    /// Returns the sum of the products of corresponding elements.
     pub fn dot(&self, other: &Matrix) -> f64 {
         self.values.iter().zip(&other.values).map(|(one, other)| one * other).sum()
     }
@@ -87,10 +86,10 @@ impl Matrix {
         self.values.iter().fold(0.0, |largest, value| value.abs().max(largest))
     }
 
-    /// The eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns.
+    /// Returns the eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns.
     ///
     /// # Panics
-    /// If an element is no finite number.
+    /// If an element is not finite.
     pub fn eigen(&self) -> (Vec<f64>, Matrix) {
         assert!(
             self.values.iter().all(|value| value.is_finite()),
@@ -98,7 +97,7 @@ impl Matrix {
         );
         let mut vectors = self.clone();
         let (mut diagonal, mut beside) = vectors.tridiagonal();
-        // Rotations go over columns, which are contiguous as rows of the transpose.
+        // Rotations act on columns, which are contiguous as rows of the transpose.
         let mut rows = vectors.transposed();
         rows.iterate(&mut diagonal, &mut beside);
         let mut order: Vec<usize> = (0..self.size).collect();
@@ -133,7 +132,8 @@ impl Matrix {
         (diagonal, beside)
     }
 
-    /// One Householder reflection, of the row up to the diagonal; half its square, or 0 if there was nothing to do.
+    /// Applies one Householder reflection, for the row up to the diagonal; returns half its square, or 0 if there was
+    /// nothing to reflect.
     fn reflect(&mut self, row: usize, beside: &mut [f64]) -> f64 {
         let (size, last) = (self.size, row - 1);
         let scale: f64 = self.row(row)[..row].iter().map(|value| value.abs()).sum();
@@ -168,7 +168,7 @@ impl Matrix {
         half
     }
 
-    /// Brings a tridiagonal matrix to its diagonal, and its transformation, whose rows these are, along (TQL2).
+    /// Diagonalises a tridiagonal matrix, and updates its transformation, stored by rows (TQL2).
     fn iterate(&mut self, diagonal: &mut [f64], beside: &mut [f64]) {
         let size = self.size;
         beside.rotate_left(1.min(size));
@@ -187,7 +187,7 @@ impl Matrix {
         }
     }
 
-    /// One implicit QL step of the block from `start` to `end`.
+    /// Performs one implicit QL step on the block from `start` to `end`.
     fn step(&mut self, start: usize, end: usize, diagonal: &mut [f64], beside: &mut [f64]) {
         let size = self.size;
         let slope = (diagonal[start + 1] - diagonal[start]) / (2.0 * beside[start]);

@@ -1,7 +1,7 @@
 //! Report on a calculation, as text and as CSV.
 //!
-//! Computes nothing but ratios, and knows no places. Invariant: the same calculation gives the same bytes, but
-//! for the imbalance.
+//! It computes only ratios, and knows no places. Invariant: the same calculation gives the same bytes, except for the
+//! imbalance.
 
 use super::scf::{Iteration, Properties, Stability};
 use super::verify::Golden;
@@ -10,10 +10,10 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Electronvolts in a hartree: CODATA 2018.
+/// Electronvolts per hartree: CODATA 2018.
 const ELECTRONVOLTS: f64 = 27.211_386_245_988;
 
-/// Orbitals on each side of the gap that are shown.
+/// Number of orbitals shown on each side of the gap.
 const ORBITALS_SHOWN: usize = 3;
 
 /// Result of a calculation.
@@ -24,12 +24,12 @@ pub struct HfFound {
     #[serde(flatten)]
     pub(super) properties: Properties,
     pub(super) iterations: Vec<Iteration>,
-    /// Stability of the energy; `None` if no lower energy was looked for.
+    /// Stability of the energy; `None` if no lower energy was searched for.
     pub(super) stability: Option<Stability>,
-    /// Reason why the stability was not examined, if it was not.
+    /// Reason why the stability was not examined, if so.
     #[serde(skip)]
     pub(super) unchecked: Option<&'static str>,
-    /// The time of the place that computed longest, by the mean of all.
+    /// Ratio of the longest computing time of a place to the mean.
     pub(super) imbalance: Option<f64>,
     /// Threshold of convergence of the energy, in hartree.
     #[serde(skip)]
@@ -37,14 +37,14 @@ pub struct HfFound {
     /// `true` if only a stable solution is accepted.
     #[serde(skip)]
     pub(super) is_stable_wanted: bool,
-    /// Energy that another program gives for the same calculation, if known.
+    /// Energy computed by another program for the same calculation, if known.
     #[serde(skip)]
     pub(super) golden: Option<&'static Golden>,
 }
 
 impl HfFound {
-    /// Returns a message if the energy of `method` did not converge, or not to a stable solution although one is
-    /// wanted.
+    /// Returns a message if the energy of `method` did not converge, or if a stable solution is required but was not
+    /// reached.
     pub(super) fn unconverged(&self, method: &str) -> Option<String> {
         if self.iterations.last().is_some_and(|last| last.is_converged(self.convergence)) {
             let unstable = self.stability.filter(|known| known.is_stable != Some(true));
@@ -99,7 +99,7 @@ impl HfFound {
         )
     }
 
-    /// The orbitals around the gap.
+    /// Returns the orbitals around the gap as text.
     fn orbitals(&self) -> String {
         let Properties { orbital_energies, occupied, .. } = &self.properties;
         let shown =

@@ -1,8 +1,8 @@
 //! The application `hf`: arguments, the run over all places, and its output.
 //!
 //! Errors in a molecule or a basis set are found before anything runs. The first place keeps the matrices and decides
-//! when the field is self-consistent; all places build. A run goes through named phases ([`HfPhase`]). Invariant: a
-//! calculation that does not converge is a failure, and reports its last energies.
+//! when the field is self-consistent; all places build the Fock matrix. A run goes through named phases ([`HfPhase`]).
+//! Invariant: a calculation that does not converge is a failure, and reports its last energies.
 
 use super::fock::{FockBuilder, Functions, units};
 use super::molecule::Molecule;
@@ -27,10 +27,10 @@ const ITERATIONS_MAX: u32 = 10_000;
 /// Default maximum number of iterations.
 const ITERATIONS: u32 = 100;
 
-/// Most unstable solutions that are replaced by a lower one.
+/// Most unstable solutions from which a run continues to a lower one.
 const FOLLOWED_MAX: usize = 10;
 
-/// Most two-electron parts that are built to examine the stability of a solution: on request, and by default.
+/// Most two-electron parts built to examine the stability of a solution: if requested, and by default.
 const BUILDS_MAX: (usize, usize) = (200, 30);
 
 /// A phase of a run.
@@ -154,7 +154,7 @@ impl Application for HartreeFock {
         format!("{molecule} in {basis}{charge}: {electrons}, {shells}, {functions}, {} units", input.units)
     }
 
-    /// Iterates until the field is self-consistent, or as often as is allowed.
+    /// Iterates until the field is self-consistent, or up to the limit.
     async fn compute(mut input: HfInput, distributor: WorkDistributor) -> isles::Result<(HfFound, WorkDone)> {
         let started = now();
         let _held = isles::hold_memory(input.scf.bytes());
@@ -175,7 +175,7 @@ impl Application for HartreeFock {
             is_converged = iterate(&mut input, &mut build, &distributor).await?;
         }
         let done = build.done(started).await?;
-        // On a chip the check would be part of the prediction; on a host it is excluded from the reported time.
+        // On a chip the check would be part of the prediction; on a host its time is excluded from the reported one.
         let unchecked = match done.shares.is_empty() {
             _ if input.stable => None,
             _ if input.no_stability => Some("--no-stability"),
@@ -224,7 +224,7 @@ impl RunResult for HartreeFock {
     }
 }
 
-/// Iterates until the field is self-consistent, or as often as is allowed; whether it is.
+/// Iterates until the field is self-consistent, or up to the limit; returns `true` if it is.
 async fn iterate(
     input: &mut HfInput,
     build: &mut SharedBuild,
@@ -248,11 +248,11 @@ async fn iterate(
     Ok(false)
 }
 
-/// The name of the iteration after `iterations`, with the last change of the energy in hartree.
+/// Returns the name of the iteration after `iterations`, with the last change of the energy in hartree.
 fn next_iteration(iterations: &[Iteration]) -> String {
     let number = iterations.len() + 1;
     match iterations {
-        // The first change is that from zero.
+        // The first change is relative to zero.
         [_, .., last] => format!("iteration {number}, ΔE {:.1e}", last.change),
         _ => format!("iteration {number}"),
     }
@@ -278,7 +278,7 @@ async fn search_stability(
     }
 }
 
-/// A molecule with its functions, ready to be computed.
+/// A molecule with its functions, ready for the calculation.
 #[derive(Serialize)]
 pub struct HfInput {
     molecule: String,

@@ -1,8 +1,8 @@
 //! A Fock build over all places: broadcast of the density, units for each place, reduction of the sums.
 //!
-//! Every place has the functions and a density of its own. The density is broadcast, and the sums are reduced as whole
-//! numbers; in between, places only share a counter of units. Invariant: the sums are the same whatever the number of
-//! places, the balance and the machine.
+//! Every place has the functions and its own density. The density is broadcast, and the sums are reduced as integers;
+//! in between, places share only a counter of units. Invariant: the sums do not depend on the number of places, the
+//! balance or the machine.
 
 use super::fock::{ActiveUnit, FockBuilder, Functions, WorkUnit, units};
 use super::integrals::one_electron;
@@ -15,17 +15,17 @@ use isles_app::frame::{Balance, UnitKernel, UnitQueue, WorkDistributor, WorkDone
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Quartets of shells that a place computes before it lets others have a turn. On the SCC they take a fifth of a
-/// millisecond; with 8, requests to the counter wait so long that 48 cores take a quarter more than without a counter.
+/// Quartets of shells that a place computes before it yields. On the SCC they take a fifth of a millisecond; with 8,
+/// requests to the counter wait so long that 48 cores take a quarter longer than without a counter.
 const QUARTETS_PER_TURN: usize = 3;
 
 /// State that a place keeps between builds.
 pub(super) struct BuildState {
     builder: FockBuilder,
     functions: usize,
-    /// The unit of which parts were stolen and computed here.
+    /// The stolen unit whose parts are computed here.
     stolen: Option<ActiveUnit>,
-    /// Density of the next build, at the first place, and sums of the last, up to the diagonal.
+    /// Density of the next build, at the first place, and sums of the last one, up to the diagonal.
     density: Vec<f64>,
     sums: Vec<i64>,
     _held: HeldMemory,
@@ -53,7 +53,7 @@ impl BuildState {
         self.builder.begin_unit(WorkUnit::new(unit, self.builder.shells()))
     }
 
-    /// Adds the next quartets of a unit to the sums of this place; false if it is over.
+    /// Adds the next quartets of a unit to the sums of this place; returns `false` if it is complete.
     fn advance_unit(&mut self, unit: &mut ActiveUnit) -> bool {
         let part = self.builder.advance_unit(unit, QUARTETS_PER_TURN);
         if let Some(part) = &part {
@@ -63,7 +63,7 @@ impl BuildState {
     }
 }
 
-/// Adds a unit to the sums of this place, and yields in between.
+/// Adds a unit to the sums of this place, yielding in between.
 async fn add_unit(states: &PlaceLocal<BuildState>, unit: u64) {
     let mut active_unit = states.lock().begin_unit(unit);
     while states.lock().advance_unit(&mut active_unit) {
@@ -71,7 +71,8 @@ async fn add_unit(states: &PlaceLocal<BuildState>, unit: u64) {
     }
 }
 
-/// Kernel that adds a unit to the sums of the place that has stolen it; a part of it has the quartets of a turn.
+/// Kernel that adds a unit to the sums of the place that has stolen it; a part of it has the quartets between two
+/// yields.
 #[derive(Clone, Serialize, Deserialize)]
 struct BuildKernel {
     states: PlaceLocal<BuildState>,
@@ -88,7 +89,7 @@ impl UnitKernel for BuildKernel {
     }
 }
 
-/// The places with the functions of a molecule.
+/// The places, with the functions of a molecule.
 pub(super) struct SharedBuild {
     states: PlaceLocal<BuildState>,
     units: WorkUnits,
@@ -98,7 +99,7 @@ pub(super) struct SharedBuild {
 }
 
 impl SharedBuild {
-    /// Gives every place the functions.
+    /// Distributes the functions to all places.
     pub(super) async fn new(
         functions: &Functions,
         distributor: &WorkDistributor,
@@ -110,8 +111,8 @@ impl SharedBuild {
         Ok(SharedBuild { states, units, size, balance: None })
     }
 
-    /// The two-electron part of the Fock matrix for a density, built by all places; called at the first, in a step of a
-    /// phase of its own.
+    /// Returns the two-electron part of the Fock matrix for a density, built by all places. The first place calls it,
+    /// in a separate step of a phase.
     pub(super) async fn of(&mut self, density: &Matrix) -> isles::Result<Matrix> {
         let units = self.units.restarted();
         let states = &self.states;
@@ -138,7 +139,7 @@ impl SharedBuild {
     }
 }
 
-/// The part of this place in a build.
+/// Runs the part of this place in a build.
 async fn take_part(states: &PlaceLocal<BuildState>, mut units: UnitQueue<'_>) -> isles::Result<()> {
     begin(states).await?;
     while let Some(unit) = units.take().await? {
@@ -148,7 +149,7 @@ async fn take_part(states: &PlaceLocal<BuildState>, mut units: UnitQueue<'_>) ->
     end(states).await
 }
 
-/// Takes the density from the first place.
+/// Receives the density from the first place.
 async fn begin(states: &PlaceLocal<BuildState>) -> isles::Result<()> {
     let mut density = std::mem::take(&mut states.lock().density);
     Team::world().broadcast_slice(0, &mut density).await?;
@@ -159,7 +160,7 @@ async fn begin(states: &PlaceLocal<BuildState>) -> isles::Result<()> {
     Ok(())
 }
 
-/// Adds the sums of this place to those of the others, for the first place.
+/// Adds the sums of this place to those of the others, at the first place.
 async fn end(states: &PlaceLocal<BuildState>) -> isles::Result<()> {
     let mut sums = states.lock().builder.sums();
     work(effort::of_matrix(states.lock().functions));

@@ -8,7 +8,7 @@ use super::{basis, molecule};
 /// Threshold of convergence in these tests, in hartree.
 const CONVERGENCE: f64 = 1e-11;
 
-/// A calculation at one place: its energy and the rest.
+/// Runs a calculation at one place; returns its energy and properties.
 fn calculated(molecule: &Molecule, set: &str, is_cartesian: bool) -> (f64, Properties) {
     let shells =
         basis::shell::shells(molecule, &basis::open(set, &molecule.elements()).unwrap(), is_cartesian)
@@ -54,7 +54,7 @@ fn all_golden_energies_are_those_of_pyscf() {
 
 #[test]
 fn ions_have_the_energies_of_pyscf() {
-    // PySCF 2.14, conv_tol 1e-13, at the geometries of the neutral molecules.
+    // From PySCF 2.14, conv_tol 1e-13, at the geometries of the neutral molecules.
     let expected =
         [("h2o", 2, -74.163_842_658_58), ("nh3", -2, -55.037_720_533_39), ("ch4", -2, -39.145_589_243_89)];
     for (name, charge, energy_of_ion) in expected {
@@ -114,7 +114,7 @@ fn functions_that_depend_on_each_other_and_too_few_of_them_are_refused() {
 
 #[test]
 fn methane_pressed_to_half_its_size_has_the_energy_of_pyscf() {
-    // The file of CH4 with its numbers taken for bohr, as other programs read it that do not know its line `units`.
+    // The file of CH4 with its numbers read as bohr, as in other programs that ignore its line `units`.
     let mut methane = molecule::open("ch4", 0).unwrap();
     methane
         .atoms

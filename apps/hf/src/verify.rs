@@ -1,8 +1,8 @@
-//! Energies of other programs, for the check of a result.
+//! Energies of other programs, for checking a result.
 //!
-//! All are of PySCF 2.14 with its built-in basis sets, which are those of this program, converged to 1e-12 hartree;
-//! MPQC 2.3.1 gives benzene and aspirin in 3-21G and benzene in STO-3G the same to all its ten decimals. Invariant: a
-//! result is only compared with an energy of the same molecule, basis set, charge and kind of functions.
+//! All are from PySCF 2.14 with its built-in basis sets, which are those of this program, converged to 1e-12 hartree;
+//! for benzene and aspirin in 3-21G and benzene in STO-3G, MPQC 2.3.1 agrees in all its ten decimals. Invariant: a
+//! result is compared only with an energy of the same molecule, basis set, charge and kind of functions.
 
 use super::molecule::Molecule;
 use isles_app::frame::Verification;
@@ -31,7 +31,7 @@ const fn cartesian(molecule: &'static str, basis: &'static str, energy: f64) -> 
     Golden { molecule, basis, is_cartesian: true, energy }
 }
 
-/// All of them.
+/// All known energies.
 pub const GOLDEN: &[Golden] = &[
     spherical("h2", "sto-3g", -1.065_999_462_14),
     spherical("h2", "3-21g", -1.071_953_457_01),
@@ -57,18 +57,18 @@ pub const GOLDEN: &[Golden] = &[
 ];
 
 impl Golden {
-    /// Returns `true` if a debug build computes it in a second.
+    /// Returns `true` if a debug build computes it within a second.
     #[cfg(test)]
     pub(super) fn is_small(&self) -> bool {
         !["benzene", "aspirin"].contains(&self.molecule)
     }
 }
 
-/// The energy that another program gives for this calculation, if one is known.
+/// Returns the energy computed by another program for this calculation, if known.
 pub fn golden(molecule: &Molecule, basis: &str, is_cartesian: bool) -> Option<&'static Golden> {
     let is_same = |golden: &&Golden| {
         let same = golden.molecule == molecule.name && golden.basis.eq_ignore_ascii_case(basis);
-        // Without d functions there is no other kind.
+        // Without d functions both kinds are the same.
         same && molecule.charge == 0 && (golden.is_cartesian == is_cartesian || golden.basis != "6-31g*")
     };
     GOLDEN.iter().find(is_same)

@@ -1,8 +1,8 @@
 //! The nodes of one place, with their received messages.
 //!
-//! Nodes are distributed by blocks: each place has a run of neighbouring nodes, none longer than another by more than
-//! one. Messages of a round are kept separate from those of the next, because a place may begin a round before another
-//! has taken the messages of the last one. Invariant: a node gets all messages of a round at once, in the order of
+//! Nodes are distributed in blocks: each place has a run of consecutive nodes, and the lengths differ by at most one.
+//! Messages of a round are kept separate from those of the next, because a place may begin a round before another has
+//! taken the messages of the previous one. Invariant: a node gets all messages of a round at once, in the order of
 //! their senders.
 
 use super::input::Input;
@@ -10,15 +10,15 @@ use super::kernel::Kernel;
 use isles::{Place, here, place_count};
 use serde::{Deserialize, Serialize};
 
-/// The place of `node`, of `size` nodes.
+/// Returns the place of `node`, with `size` nodes in all.
 pub fn home(node: u32, size: usize) -> Place {
     let places = place_count();
-    // The last place whose first node is not behind `node`.
+    // The last place whose first node is at or before `node`.
     let index = ((node as usize + 1) * places).div_ceil(size).saturating_sub(1);
     isles::places().nth(index).expect("a node lies at one of the places")
 }
 
-/// The first node of the place with this index; the number of nodes for the one behind the last place.
+/// Returns the first node of the place with this index; the number of nodes for the index after the last place.
 fn first_of(place: usize, size: usize) -> usize {
     place * size / place_count()
 }
@@ -28,13 +28,13 @@ type NodeInbox<K> = Vec<(u32, <K as Kernel>::Message)>;
 
 /// The nodes of a place.
 pub struct NodeBlock<K: Kernel> {
-    /// The first of them.
+    /// The first node of the place.
     first: u32,
-    /// Their states.
+    /// States of the nodes.
     pub nodes: Vec<K::Node>,
     /// The neighbours of each, ascending.
     pub neighbours: Vec<Vec<u32>>,
-    /// Received messages for each node: of even rounds, and of odd ones.
+    /// Received messages for each node, of even rounds and of odd ones.
     inbox: [Vec<NodeInbox<K>>; 2],
     /// Counts of rounds, messages and calls.
     pub counts: CallCounts,
@@ -43,7 +43,7 @@ pub struct NodeBlock<K: Kernel> {
 /// Counts of the communication of a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
-    /// Rounds that the place went through.
+    /// Number of rounds.
     pub rounds: u64,
     /// Messages and questions to nodes.
     pub messages: u64,
@@ -52,7 +52,7 @@ pub struct CallCounts {
 }
 
 impl<K: Kernel> NodeBlock<K> {
-    /// The nodes of this place.
+    /// Creates the nodes of this place.
     pub fn new(input: Input) -> NodeBlock<K> {
         let (size, place) = (input.size(), here().index());
         let own = first_of(place, size)..first_of(place + 1, size);
@@ -64,12 +64,12 @@ impl<K: Kernel> NodeBlock<K> {
         NodeBlock { first, nodes, neighbours, inbox, counts: CallCounts::default() }
     }
 
-    /// The node with the index `own` at this place.
+    /// Returns the number of the node with the index `own` at this place.
     pub fn name_of(&self, own: usize) -> u32 {
         self.first + own as u32
     }
 
-    /// The state of a node of this place.
+    /// Returns the state of a node of this place.
     pub fn node(&self, node: u32) -> &K::Node {
         &self.nodes[(node - self.first) as usize]
     }
@@ -79,7 +79,7 @@ impl<K: Kernel> NodeBlock<K> {
         self.inbox[usize::from(is_odd)][(to - self.first) as usize].push((from, message));
     }
 
-    /// Takes the messages of a round for the node with the index `own`: by sender, and in the order of the messages.
+    /// Takes the messages of a round for the node with the index `own`, ordered by sender and then by message.
     pub fn take(&mut self, is_odd: bool, own: usize) -> NodeInbox<K> {
         let mut inbox = std::mem::take(&mut self.inbox[usize::from(is_odd)][own]);
         inbox.sort_unstable();

@@ -1,4 +1,4 @@
-//! Kernels: the state of a node, the messages of the nodes, and the rounds that a place goes through.
+//! Kernels: the state of a node, the messages of the nodes, and the rounds that a place runs.
 //!
 //! A kernel refers to nodes, not places; `place_task` knows the places of nodes. Invariant: a step of a node depends on
 //! its state and on the messages of the previous round, in the order of their senders; so the answer does not depend on
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The kernels, by the short names that the suite's papers give them.
+/// The kernels, by their short names in the suite's papers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
 #[value(rename_all = "verbatim")]
 pub enum KernelName {
@@ -30,7 +30,7 @@ pub enum KernelName {
     KC,
     /// A leader in any network, by Peleg.
     DP,
-    /// A leader in a ring both of whose directions are used, by Hirschberg and Sinclair.
+    /// A leader in a ring, using both directions, by Hirschberg and Sinclair.
     HS,
     /// A leader in a ring with one direction, by Le Lann, Chang and Roberts.
     LCR,
@@ -82,13 +82,13 @@ pub trait Kernel: Sized + 'static {
     /// Answer of a node to a question of another.
     type Reply: Serialize + DeserializeOwned + 'static;
 
-    /// A node before the first round.
+    /// Creates a node before the first round.
     fn node(input: &Input, index: u32) -> Self::Node;
 
     /// Returns the answer of `node` to a question.
     fn reply(node: &Self::Node) -> Self::Reply;
 
-    /// Runs all rounds with the nodes of one place. All places run the same ones.
+    /// Runs all rounds with the nodes of one place. All places run the same rounds.
     ///
     /// # Errors
     /// A place has died.
@@ -100,14 +100,14 @@ pub trait Kernel: Sized + 'static {
     /// Checks the answers of all nodes; returns a summary in a few words.
     ///
     /// # Errors
-    /// One line that says which answer is wrong.
+    /// A one-line message that names the wrong answer.
     fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String>;
 }
 
-/// The single numbers of nodes that have found one each.
+/// Returns the results of the nodes, of which each must have found one number.
 ///
 /// # Errors
-/// A node has found none, or several.
+/// A node has found no number, or several.
 pub fn single(answers: &[Vec<i64>]) -> Result<Vec<i64>, String> {
     let one = |(node, answer): (usize, &Vec<i64>)| match answer[..] {
         [number] => Ok(number),

@@ -17,10 +17,10 @@ use std::time::Instant;
 /// Bytes that a place sends before it yields: half the capacity of a ring.
 const TURN_BYTES: usize = 256 << 10;
 
-/// Cycles of a node's part of a round on a modelled core, an estimate: a call, a loop over its messages and the test of
+/// Cycles of a node's part of a round on a modelled core, an estimate: a call, a loop over its messages and a test of
 /// its state.
 const STEP: u64 = 60;
-/// Cycles of a message at its node besides its transport, an estimate: it is compared, sorted in and read.
+/// Cycles per message at its node, excluding transport, an estimate: it is compared, inserted in order and read.
 const MESSAGE: u64 = 40;
 
 /// A node's part of a round.
@@ -31,7 +31,7 @@ pub struct NodeContext<'a, K: Kernel> {
     pub node: &'a mut K::Node,
     /// Its neighbours, ascending.
     pub neighbours: &'a [u32],
-    /// Messages sent to the node in the round before, with the sender, in the order of the senders.
+    /// Messages sent to the node in the previous round, ordered by sender.
     pub inbox: Vec<(u32, K::Message)>,
     outgoing: &'a mut Vec<(u32, u32, K::Message)>,
 }
@@ -59,7 +59,7 @@ pub struct PlaceTask<K: Kernel> {
     shared: Rc<PlaceNodes<K>>,
     phaser: Phaser,
     meter: RunMeter,
-    /// `true` if the messages of this round go to odd rounds.
+    /// `true` if messages sent in this round belong to odd rounds.
     is_odd: bool,
     counts: CallCounts,
 }
@@ -89,7 +89,7 @@ impl<K: Kernel> PlaceTask<K> {
         block.nodes.iter_mut().for_each(act);
     }
 
-    /// One round: each node acts by `step` on what was sent to it in the round before.
+    /// Runs one round: `step` processes for each node the messages sent to it in the previous round.
     ///
     /// # Errors
     /// A place has died.
@@ -146,8 +146,8 @@ impl<K: Kernel> PlaceTask<K> {
         .await
     }
 
-    /// One round of questions: each node asks the node that `target` names for it, if any. `take` gets each answer and
-    /// the node that gave it. Messages of the round before stay for the next one.
+    /// Runs one round of questions: each node asks the node that `target` returns for it, if any. `take` gets each
+    /// answer and the node that gave it. Messages of the previous round stay for the next one.
     ///
     /// # Errors
     /// A place has died.
@@ -207,7 +207,7 @@ impl<K: Kernel> PlaceTask<K> {
 pub struct KernelOutcome {
     /// Answer of each node.
     pub answers: Vec<Vec<i64>>,
-    /// Counts of all places; each of them had all rounds.
+    /// Counts over all places; each place ran all rounds.
     pub counts: CallCounts,
     /// Work of each place, and the time from the start of the places to the end of the last one.
     pub done: WorkDone,

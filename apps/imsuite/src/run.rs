@@ -1,7 +1,8 @@
 //! The application `imsuite`: arguments, the run over all places, and its output.
 //!
 //! The input is read or generated, and checked, before any place starts. Every answer is verified. Invariant: the
-//! result has the answers and the messages between nodes; the number that crossed places is not part of the answer.
+//! result has the answers and the messages between nodes; the number of messages between places is not part of the
+//! answer.
 
 use super::input::generate::{self, Recipe};
 use super::input::{Input, InputFault, InputSource, REACHABLE_NODES_MAX, read};
@@ -49,14 +50,14 @@ pub struct ImSuite {
 }
 
 impl ImSuite {
-    /// A run of a kernel on a generated network, such as `128,sparse-min`.
+    /// Returns the arguments of a run of a kernel on a generated network, such as `128,sparse-min`.
     #[cfg(test)]
     pub(super) fn generated(kernel: KernelName, network: &str, random_seed: u64, ship: Ship) -> ImSuite {
         let generate = Some(network.to_owned());
         ImSuite { kernel, input: None, generate, committee: None, random_seed, ship }
     }
 
-    /// The network that the arguments say.
+    /// Returns the network that the arguments select.
     fn network(&self) -> Result<Input, InputFault> {
         let seed = self.random_seed;
         if let Some(path) = &self.input {
@@ -91,7 +92,7 @@ pub struct ImSuiteFound {
     rounds: u64,
     /// Messages and questions from node to node.
     node_messages: u64,
-    /// Messages and questions that crossed from place to place.
+    /// Messages and questions between different places.
     calls: u64,
     /// Answer of each node: a number, or one for each node.
     answers: Vec<Vec<i64>>,
@@ -100,13 +101,13 @@ pub struct ImSuiteFound {
 }
 
 impl ImSuiteFound {
-    /// Messages and questions that crossed from place to place.
+    /// Returns the number of messages and questions between different places.
     #[cfg(test)]
     pub(super) fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// Rounds of all nodes.
+    /// Returns the number of rounds.
     #[cfg(test)]
     pub(super) fn rounds(&self) -> u64 {
         self.rounds
@@ -190,7 +191,7 @@ impl RunResult for ImSuite {
     }
 
     fn write_csv(&self, found: &ImSuiteFound, out: &mut dyn Write) -> io::Result<()> {
-        // A node has found one number, or in a routing table one for each node.
+        // A node has found one number, or, for routing tables, one per node.
         match self.kernel {
             KernelName::DR => writeln!(out, "node,target,next")?,
             _ => writeln!(out, "node,answer")?,

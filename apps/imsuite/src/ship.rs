@@ -1,10 +1,10 @@
-//! Data that a call between nodes carries: only what its body uses, or all that X10 would have shipped.
+//! Data carried by a call between nodes: only the data that its body uses, or everything that X10 would have shipped.
 //!
-//! A body of X10's `at` that names a field of the kernel captures the kernel, and with it everything that is reachable
-//! from there: the adjacency matrix, the lists of the input, the distribution. AT-Opt (Thangamani and Nandivada, PACT
-//! 2018) removes this data, and [`Ship::Reachable`] puts it back, so that both can be measured with one body. The
-//! fields of a kernel while it is timed are taken from the suite's X10 sources. Invariant: the shipped data does not
-//! affect an answer.
+//! A body of X10's `at` that names a field of the kernel captures the kernel, and with it everything reachable from
+//! there: the adjacency matrix, the lists of the input, the distribution. AT-Opt (Thangamani and Nandivada, PACT 2018)
+//! removes this data, and [`Ship::Reachable`] restores it, so that both can be measured with one body. The fields of a
+//! kernel during its timed part are those of the suite's X10 sources. Invariant: the shipped data does not affect an
+//! answer.
 
 use super::input::Input;
 use super::kernel::KernelName;
@@ -22,12 +22,12 @@ pub enum Ship {
     Reachable,
 }
 
-/// The fields of a kernel as X10 writes them out: numbers of 64 bits.
+/// The fields of a kernel as X10 serialises them: 64-bit numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReachableClosure {
     /// Single numbers: nodes, root, K, thresholds.
     scalars: Vec<i64>,
-    /// The adjacency matrix by rows; empty if the kernel has none while it is timed.
+    /// The adjacency matrix by rows; empty if the kernel has none during its timed part.
     matrix: Vec<i64>,
     /// The lists of the input: identifiers, votes, parents, initial values.
     lists: Vec<i64>,
@@ -43,7 +43,7 @@ impl ReachableClosure {
             return None;
         }
         let size = input.size();
-        // KC drops its matrix before it is timed, and the elections in a ring have none.
+        // KC drops its matrix before its timed part, and the elections in a ring have none.
         let has_matrix = !matches!(input.kernel, KernelName::HS | KernelName::KC | KernelName::LCR);
         let mut matrix = vec![0; if has_matrix { size * size } else { 0 }];
         for (node, row) in input.neighbours.iter().enumerate().filter(|_| has_matrix) {
@@ -68,7 +68,7 @@ impl ReachableClosure {
         })
     }
 
-    /// Bytes of the numbers.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> usize {
         let ReachableClosure { scalars, matrix, lists, distribution } = self;
         8 * (scalars.len() + matrix.len() + lists.len() + distribution.len())

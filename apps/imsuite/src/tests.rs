@@ -12,7 +12,7 @@ use isles_app::frame::{Application, WorkDistributor};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// A network of a family, named as on the command line.
+/// Generates a network of a family, named as on the command line.
 fn network(kernel: KernelName, value: &str, seed: u64) -> Result<Input, String> {
     let source = InputSource::Generator(value.to_owned());
     let recipe = Recipe::parse(value).map_err(|fault| fault.to_string())?;
@@ -34,7 +34,7 @@ fn found(app: &ImSuite, places: u32, plan: Plan) -> ImSuiteFound {
     outcome.take().expect("a run without an error has found something")
 }
 
-/// A network of `size` nodes for each kernel and each of its families.
+/// Returns a network of `size` nodes for each kernel and each of its families.
 fn networks(size: usize) -> impl Iterator<Item = (KernelName, String)> {
     let families = |kernel| GraphFamily::of(kernel).iter().map(move |family| (kernel, family));
     let all = KernelName::ALL.into_iter().flat_map(families);
@@ -74,7 +74,7 @@ fn what_is_shipped_changes_no_answer_and_no_call() {
 
 #[test]
 fn a_place_that_dies_ends_each_kernel_with_an_error_that_names_it() {
-    // Only a place can say what its number is called.
+    // Only a place knows its own number.
     let victim = Rc::new(Cell::new(None));
     let victim_cell = Rc::clone(&victim);
     let set_victim = move || async move { victim_cell.set(Place::new(2).map(Place::id)) };
@@ -113,7 +113,7 @@ fn a_wrong_answer_is_found_out_whichever_node_gives_it() {
         verify(&input, found.answers()).unwrap();
         for node in 0..12 {
             let mut wrong = found.answers().to_vec();
-            // A node that does not exist, or a number that is none of those allowed.
+            // A node that does not exist, or a number that is not allowed.
             wrong[node][0] = 77;
             assert!(verify(&input, &wrong).is_err(), "{kernel}, node {node}");
         }
@@ -156,15 +156,15 @@ fn checks_know_what_is_promised_and_not_only_what_is_a_number() {
 
 #[test]
 fn a_hand_made_network_has_the_answers_that_arithmetic_gives() {
-    // A square with a diagonal: 0-1 of 4, 1-2 of 1, 2-3 of 2, 3-0 of 7, 0-2 of 4.
+    // A square with a diagonal; weights: 0-1 is 4, 1-2 is 1, 2-3 is 2, 3-0 is 7, 0-2 is 4.
     let matrix = "0111\n1010\n1101\n1010\n";
     let weights = "2147483647\n4\n4\n7\n4\n2147483647\n1\n0\n4\n1\n2147483647\n2\n7\n0\n2\n2147483647\n";
     let text = format!("4\n{matrix} \n{weights}");
     let source = InputSource::File("square".to_owned());
     for (kernel, answers) in [
-        // Edges 1-2, 2-3 and, of the two of weight 4, 0-1, whose nodes are the lower ones.
+        // Edges 1-2, 2-3 and, of the two with weight 4, 0-1, whose nodes are lower.
         (KernelName::MST, None),
-        // 0 to 3: over 2 with 6, not straight with 7; 0 to 2: straight with 4; 0 to 1: straight.
+        // From 0 to 3: via 2 with 6, not directly with 7; to 2: directly with 4; to 1: directly.
         (KernelName::DR, Some(vec![vec![0, 1, 2, 2], vec![0, 1, 2, 2], vec![0, 1, 2, 3], vec![2, 2, 2, 3]])),
     ] {
         let input = read::input(kernel, &text, 1, &source).unwrap();
@@ -193,7 +193,7 @@ fn generated_networks_are_what_their_family_says() {
             assert_eq!((edges("chain"), edges("star")), (size - 1, size - 1));
         }
     }
-    // As the suite's file of 128 nodes has it.
+    // As in the suite's file of 128 nodes.
     let input = network(KernelName::MST, "128,sparse-max", 1).unwrap();
     assert_eq!(input.edges(), 895);
     assert!(input.weights.iter().flatten().all(|weight| (1..NO_EDGE).contains(weight)));
@@ -224,7 +224,7 @@ fn the_reachable_closure_has_the_matrix_where_the_suite_has_one() {
         let input = network(kernel, value, 1).unwrap();
         ReachableClosure::of(Ship::Reachable, &input, 8).map(|closure| closure.bytes())
     };
-    // Three numbers and nine of the distribution.
+    // Three numbers, and nine of the distribution.
     let scalars = 8 * (3 + 9);
     assert_eq!(bytes(KernelName::MIS, "128"), Some(128 * 128 * 8 + scalars));
     assert_eq!(bytes(KernelName::DP, "128"), Some(128 * 128 * 8 + 128 * 8 + scalars));
@@ -234,12 +234,12 @@ fn the_reachable_closure_has_the_matrix_where_the_suite_has_one() {
     assert_eq!(ReachableClosure::of(Ship::Minimal, &input, 8), None);
 }
 
-/// Returns the line that explains why a text is no input.
+/// Returns the one-line message for a text that is not a valid input.
 fn refused(kernel: KernelName, text: &str) -> String {
     read::input(kernel, text, 1, &InputSource::File("net".to_owned())).unwrap_err().to_string()
 }
 
-/// The matrix of three nodes in a row.
+/// The matrix of three nodes in a path.
 const PATH: &str = "010\n101\n010\n";
 
 /// Checks that each of these texts is refused with its line.
@@ -382,7 +382,7 @@ fn a_file_of_each_kernel_is_read_as_it_was_generated() {
     }
 }
 
-/// An input in the suite's form.
+/// Returns an input in the suite's format.
 fn text_of(input: &Input) -> String {
     let size = input.size();
     let lines = |numbers: &[u64]| numbers.iter().map(|number| format!("{number}\n")).collect::<String>();

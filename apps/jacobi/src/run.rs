@@ -11,7 +11,7 @@ use isles_app::frame::{Application, ApplicationInfo, RunResult, Verification, Wo
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// The counts of shared virtual memory, which this program was built without.
+/// Stands for the counts of shared virtual memory, without which this program was built.
 #[cfg(not(feature = "svm"))]
 type RegionCounts = ();
 
@@ -80,7 +80,7 @@ pub(super) struct PlaceOutcome {
     pub(super) seconds: f64,
     pub(super) digest: u64,
     pub(super) counts: Option<RegionCounts>,
-    /// `true` if page faults of system calls are not handled.
+    /// `true` if page faults in system calls are not handled.
     pub(super) is_user_mode_only: bool,
 }
 
@@ -89,12 +89,12 @@ pub(super) struct PlaceOutcome {
 pub struct JacobiFound {
     /// The digest of the grid, in hexadecimal digits.
     digest: String,
-    /// The time of the sweeps at the slowest place, without the set-up.
+    /// The time of the sweeps at the slowest place, without set-up.
     sweep_seconds: f64,
     /// The page counts of all places, summed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pages: Option<RegionCounts>,
-    /// `true` if page faults of system calls are not handled, for want of a privilege.
+    /// `true` if page faults in system calls are not handled, because a privilege is missing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_user_mode_only: bool,
     #[serde(skip)]
@@ -219,13 +219,13 @@ fn runs_on(machine: Machine) -> bool {
     isles::svm::runs_on(machine)
 }
 
-/// [`Application::open`] says what is missing.
+/// Always `false`; [`Application::open`] names the missing feature.
 #[cfg(not(feature = "svm"))]
 fn runs_on(_: Machine) -> bool {
     true
 }
 
-/// [`Application::open`] has refused it.
+/// Never called, because [`Application::open`] refuses it.
 #[cfg(not(feature = "svm"))]
 async fn by_pages(sizes: Sizes, _: PageModel) -> isles::Result<Vec<PlaceOutcome>> {
     sweeps::run_by_parts(sizes).await

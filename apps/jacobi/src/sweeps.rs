@@ -1,7 +1,7 @@
-//! The sweeps: the new values of a row, the rows of an array in parts, and those of arrays that places share by pages.
+//! The sweeps: the new values of a row, the rows of an array in parts, and those of arrays in shared pages.
 //!
-//! The arithmetic of a row knows no places, and both memories use it, so that their cells have the same bits. A digest
-//! tells two grids apart, whoever has which rows.
+//! The arithmetic of a row knows no places, and both memories use it, so that their cells have the same bits. The
+//! digest of a grid does not depend on the distribution of its rows.
 
 use super::run::{PlaceOutcome, Sizes};
 use isles::array::{ArrayPart, DistArray, Distribution, Halo};
@@ -11,7 +11,7 @@ use isles::svm::{Consistency, SvmArray};
 #[cfg(any(feature = "svm", test))]
 use std::ops::Range;
 
-/// Returns the first value of a cell: 1 on the upper edge, 0 elsewhere, and a little more along the left edge.
+/// Returns the initial value of a cell: 1 on the upper edge, 0 elsewhere, and slightly more along the left edge.
 pub(super) fn first_value(row: usize, column: usize) -> f64 {
     match (row, column) {
         (0, _) => 1.0,
@@ -23,7 +23,7 @@ pub(super) fn first_value(row: usize, column: usize) -> f64 {
 /// Sets the inner cells of `target`, a whole row, to the mean of their neighbours in the rows around it.
 ///
 /// # Panics
-/// If the rows are not all as long as `target`.
+/// If a row's length differs from that of `target`.
 pub(super) fn relax(above: &[f64], line: &[f64], below: &[f64], target: &mut [f64]) {
     let width = target.len();
     let (above, line, below) = (&above[..width], &line[..width], &below[..width]);
@@ -60,7 +60,7 @@ pub(super) fn digest_alone(order: usize, sweeps: u64) -> u64 {
     source.chunks(order).enumerate().fold(0, |sum, (row, values)| sum.wrapping_add(row_digest(row, values)))
 }
 
-/// Runs it over an array that lies in parts, one at each place; the rows beside a part come by messages.
+/// Runs the sweeps over an array in parts, one at each place; the adjacent rows arrive by messages.
 pub(super) async fn run_by_parts(Sizes { order, sweeps }: Sizes) -> isles::Result<Vec<PlaceOutcome>> {
     let team = Team::world();
     let cut = [Distribution::Block, Distribution::Whole];
@@ -110,7 +110,7 @@ fn digest(part: &ArrayPart<f64, 2>) -> u64 {
     digests.fold(0, u64::wrapping_add)
 }
 
-/// Runs it over two arrays that places share page by page; the rows beside those of a place come by page faults.
+/// Runs the sweeps over two arrays in shared pages; the adjacent rows arrive by page faults.
 #[cfg(feature = "svm")]
 pub(super) async fn run_by_pages(sizes: Sizes, model: Consistency) -> isles::Result<Vec<PlaceOutcome>> {
     let team = Team::world();

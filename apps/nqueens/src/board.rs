@@ -1,4 +1,4 @@
-//! Positions with untried squares, as a bag that is balanced over places.
+//! Positions with untried squares, as a bag balanced over places.
 //!
 //! Columns and diagonals are bits (M. Richards, "Backtracking algorithms in MCPL using bit patterns and recursion",
 //! University of Cambridge, 1997). Invariant: each square of each row is tried once, in one bag.
@@ -9,18 +9,18 @@ use isles::prelude::*;
 use isles_app::frame::add_done;
 use serde::{Deserialize, Serialize};
 
-/// Cycles of a queen on a modelled core: some twenty instructions on bits and a stack in the cache. Our estimate.
+/// Cycles per queen on a modelled core: about twenty instructions on bits and a stack in the cache. Our estimate.
 const QUEEN: Cycles = Cycles(30);
 
-/// A row in which squares are left to try.
+/// A row with untried squares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct BoardRow {
     /// Columns of the queens above.
     columns: u32,
-    /// Squares of this row on their diagonals.
+    /// Squares of this row on the rising diagonals of these queens.
     rising: u32,
     falling: u32,
-    /// Squares that are not attacked and not tried; there is at least one.
+    /// Squares that are neither attacked nor tried; at least one.
     untried: u32,
 }
 
@@ -44,7 +44,7 @@ pub struct QueensBag {
 }
 
 impl QueensBag {
-    /// The empty board for `queens` queens, 1 to 31.
+    /// Creates the empty board for `queens` queens, 1 to 31.
     pub fn new(queens: u32) -> QueensBag {
         let board = (1 << queens) - 1;
         let first = BoardRow { columns: 0, rising: 0, falling: 0, untried: board };

@@ -67,7 +67,7 @@ pub struct QueensInput {
 pub struct QueensFound {
     /// Ways to place all queens.
     solutions: u64,
-    /// Queens that were placed on the way.
+    /// Queens placed during the search.
     placed: u64,
 }
 

@@ -55,9 +55,9 @@ pub struct Jet {
     pub middle: f64,
     /// Half the width of the jet, metres.
     pub width: f64,
-    /// Velocity of its axis at the surface, metres a second.
+    /// Velocity of its axis at the surface, metres per second.
     pub speed: f64,
-    /// Velocity of its meanders, metres a second.
+    /// Velocity of its meanders, metres per second.
     pub drift: f64,
     /// Length of a meander, metres.
     pub wavelength: f64,

@@ -1,9 +1,9 @@
 //! The application `pi`: π from random points in a square, as the smallest example of the suite, or from a series.
 //!
-//! Batches of points are taken from a counter; each has random numbers of its own, so the number of hits depends on the
+//! Batches of points are taken from a counter; each has its own random numbers, so the number of hits depends on the
 //! seed only. The sum of each batch of terms of the series is added as a whole number, so the order does not matter.
-//! The result is compared with π: it may be off by a few standard deviations of the number of points, or by the first
-//! term that is left out.
+//! The result is compared with π: its error may be a few standard deviations of the number of points, or the first
+//! omitted term.
 
 #![forbid(unsafe_code)]
 
@@ -18,22 +18,23 @@ use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::io::{self, Write};
 
-/// Points of a batch, and what one of them costs on a modelled core: two numbers, a sum of squares and a comparison.
+/// Points per batch, and the cost of one on a modelled core: two numbers, a sum of squares and a comparison.
 const BATCH: u64 = 10_000;
 const POINT: Cycles = Cycles(40);
 
 /// Most points of a run: hours on many cores.
 const POINTS_MAX: u64 = 1_000_000_000_000_000;
 
-/// Cycles of a term of the series on a modelled core, and its operations in floating point. With them a run on 48 cores
-/// at 800 MHz makes as many operations a second as theirs, 2,232,382,092 (van der Woning and Bakker, 004:1723).
+/// Cycles per term of the series on a modelled core, and its floating-point operations. With these a run on 48 cores
+/// at 800 MHz achieves the published rate of 2,232,382,092 operations per second (van der Woning and Bakker,
+/// 004:1723).
 const TERM: Cycles = Cycles(66);
 const TERM_OPERATIONS: u64 = 4;
 
-/// Sums of terms are whole numbers of this part of one.
+/// Sums of terms are whole multiples of one divided by this number.
 const SUM_UNIT: f64 = (1_u128 << 80) as f64;
 
-/// Largest accepted error of the result, in standard deviations: one run in 1.7 million is farther off.
+/// Largest accepted error of the result, in standard deviations: exceeded by one run in 1.7 million.
 const DEVIATIONS_MAX: f64 = 5.0;
 
 /// The arguments of `isles run pi`.
@@ -83,7 +84,7 @@ impl Estimate {
 
     fn of_series(sum: i128, terms: u64) -> Estimate {
         let pi = sum as f64 / SUM_UNIT;
-        // The following term; a fifth of it is allowed for rounding.
+        // The first omitted term, with a fifth of it allowed for rounding.
         let expected_error = 0.25 / terms as f64 + 1e-15;
         let operations = TERM_OPERATIONS * terms;
         Estimate { hits: 0, operations, pi, error: (pi - PI).abs(), expected_error }
@@ -169,7 +170,7 @@ fn hits_of_batch(random: &mut Random, points: u64) -> u64 {
     (0..points).filter(is_hit).count() as u64
 }
 
-/// The terms from `first` on, in units of [`SUM_UNIT`].
+/// Returns the sum of the terms from `first` on, in units of [`SUM_UNIT`].
 fn sum_of_batch(first: u64, terms: u64) -> i128 {
     let term = |number: u64| (if number.is_multiple_of(2) { 4.0 } else { -4.0 }) / (2 * number + 1) as f64;
     ((first..first + terms).map(term).sum::<f64>() * SUM_UNIT) as i128

@@ -1,7 +1,7 @@
-//! A pipeline whose stages only take time: given numbers of cycles on a modelled chip.
+//! A pipeline whose stages only consume time: given numbers of cycles on a modelled chip.
 //!
-//! For published pipelines of which only the costs of stages matter. An item is its number; the stage `background` and
-//! the last one have a state of [`STATE_BYTES`].
+//! It models published pipelines whose stages matter only by their costs. An item is its number; the stage
+//! `background` and the last one have a state of [`STATE_BYTES`].
 
 use crate::vision::STAGES;
 use isles::pipeline::{Pipeline, StageCosts, Stages};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a state: the worst case of the case study (004:1358).
 pub const STATE_BYTES: usize = 38_000;
 
-/// The stages that have one.
+/// The stages with a state.
 const WITH_STATE: [usize; 2] = [15, 17];
 
 /// The names of the stages, as those of `vision`.
@@ -36,7 +36,7 @@ const NAMES: [&str; STAGES] = [
     "track",
 ];
 
-/// Stages of these costs in cycles.
+/// Stages with these costs in cycles.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Calibrated {
     pub cycles: Vec<u64>,

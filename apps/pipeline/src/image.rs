@@ -13,27 +13,27 @@ pub struct Image {
 }
 
 impl Image {
-    /// An image whose pixel at (x, y) is `pixel(x, y)`.
+    /// Creates an image whose pixel at (x, y) is `pixel(x, y)`.
     pub fn of(width: usize, height: usize, mut pixel: impl FnMut(usize, usize) -> u8) -> Image {
         let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
         let pixels = places.map(|(x, y)| pixel(x, y)).collect();
         Image { width, height, pixels }
     }
 
-    /// The pixel at (x, y); that of the nearest edge outside.
+    /// Returns the pixel at (x, y); outside, that of the nearest edge.
     pub fn at(&self, x: isize, y: isize) -> u8 {
         let x = x.clamp(0, self.width as isize - 1) as usize;
         let y = y.clamp(0, self.height as isize - 1) as usize;
         self.pixels[y * self.width + x]
     }
 
-    /// A row.
+    /// Returns a row.
     pub fn row(&self, y: usize) -> &[u8] {
         &self.pixels[y * self.width..(y + 1) * self.width]
     }
 }
 
-/// The images of the two cameras of a pair, from the same moment.
+/// The images of the two cameras of a pair, taken at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
     pub left: Image,
@@ -41,7 +41,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The pair with `change` made to both images.
+    /// Applies `change` to both images.
     pub fn map(&self, change: impl Fn(&Image) -> Image) -> Pair {
         Pair { left: change(&self.left), right: change(&self.right) }
     }

@@ -1,5 +1,5 @@
-//! The real images: the Motorcycle pair of the Middlebury stereo data (2014), as the Python package scikit-image has
-//! them, with the disparities that structured light has measured.
+//! The real images: the Motorcycle pair of the Middlebury stereo data (2014), from the Python package scikit-image,
+//! with disparities measured by structured light.
 //!
 //! D. Scharstein et al., "High-Resolution Stereo Datasets with Subpixel-Accurate Ground Truth" (GCPR 2014).
 
@@ -13,13 +13,13 @@ use std::path::Path;
 /// The files of the package's folder `skimage/data`.
 pub const FILES: [&str; 3] = ["motorcycle_left.png", "motorcycle_right.png", "motorcycle_disp.npz"];
 
-/// The most bytes of a file that is read.
+/// Largest accepted file, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
 
 /// Reads the images and the measured disparities in `folder`.
 ///
 /// # Errors
-/// A line that names the file and says what is wrong with it.
+/// A line that names the file and its error.
 pub fn read(folder: &Path) -> Result<Background, String> {
     let path = |index: usize| folder.join(FILES[index]);
     let pair = Pair { left: grey_image(&path(0))?, right: grey_image(&path(1))? };
@@ -32,7 +32,7 @@ pub fn read(folder: &Path) -> Result<Background, String> {
     Ok(Background::Real { pair, truth })
 }
 
-/// An image as brightness: (299 red + 587 green + 114 blue) / 1000.
+/// Reads an image as brightness: (299 red + 587 green + 114 blue) / 1000.
 fn grey_image(path: &Path) -> Result<Image, String> {
     let read_error = |fault: &dyn std::fmt::Display| format!("{}: {fault}", path.display());
     let file = fs::File::open(path).map_err(|fault| read_error(&fault))?;
@@ -53,7 +53,7 @@ fn grey_image(path: &Path) -> Result<Image, String> {
     Ok(Image { width: info.width as usize, height: info.height as usize, pixels })
 }
 
-/// The disparities of the first array of a compressed NumPy file, in sixteenths; 0 where none was measured.
+/// Reads the disparities from the first array of a compressed NumPy file, in sixteenths; 0 where none was measured.
 fn measured(path: &Path, count: usize) -> Result<Vec<u16>, String> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|fault| fault.to_string())?;
@@ -68,7 +68,7 @@ fn measured(path: &Path, count: usize) -> Result<Vec<u16>, String> {
     Ok(values.into_iter().map(sixteenths).collect())
 }
 
-/// The contents of the first file of a ZIP archive (local header: APPNOTE.TXT, section 4.3.7).
+/// Returns the contents of the first file of a ZIP archive (local header: APPNOTE.TXT, section 4.3.7).
 fn unzipped(bytes: &[u8]) -> Option<Vec<u8>> {
     let number = |at: usize| Some(usize::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
     if bytes.get(..4)? != b"PK\x03\x04" {
@@ -83,7 +83,7 @@ fn unzipped(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// The elements of an array of 32-bit floats (NumPy format, version 1).
+/// Returns the elements of an array of 32-bit floats (NumPy format, version 1).
 fn floats(array: &[u8]) -> Option<Vec<f32>> {
     let header_len = usize::from(u16::from_le_bytes(array.get(8..10)?.try_into().ok()?));
     let header = std::str::from_utf8(array.get(10..10 + header_len)?).ok()?;

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// Side of a cell in pixels.
 const CELL: usize = 8;
 
-/// A cell whose disparity exceeds that of the background by this, in sixteenths, is of an object.
+/// Excess of disparity over the background above which a cell belongs to an object, in sixteenths.
 const NEARER: i32 = 32;
 
-/// Fewer cells are no object.
+/// Smallest number of cells of an object.
 const CELLS_MIN: usize = 4;
 
-/// The longest way of an object between two frames, in pixels.
+/// Largest movement of an object between two frames, in pixels.
 const STEP_MAX: i32 = 24;
 
 /// Frames after which an unseen object is dropped.
@@ -25,7 +25,7 @@ pub struct BackgroundModel {
     cells: Vec<i32>,
 }
 
-/// Mean disparities of cells, in sixteenths, and by how much each is nearer than the background.
+/// Mean disparities of cells, in sixteenths, and their excess over the background.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Foreground {
     columns: usize,
@@ -35,7 +35,7 @@ pub struct Foreground {
     nearer: Vec<i32>,
 }
 
-/// Something near, in one frame.
+/// A near region in one frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blob {
     /// Its centre in pixels.
@@ -45,7 +45,7 @@ pub struct Blob {
     disparity: i32,
 }
 
-/// Something near, over frames.
+/// A near region, tracked over frames.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Object {
     /// Its number, from 0 in order of first sight.
@@ -54,20 +54,20 @@ pub struct Object {
     pub y: i32,
     /// Its disparity in sixteenths of a pixel.
     pub disparity: i32,
-    /// Its way since the frame before.
+    /// Its movement since the previous frame.
     pub step: (i32, i32),
     unseen: u32,
 }
 
-/// The objects that are followed.
+/// The objects being tracked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tracker {
     objects: Vec<Object>,
     next: u32,
 }
 
-/// Compares a disparity map with the background, which is the first map, and follows what lies further away at once,
-/// and what comes nearer slowly.
+/// Compares a disparity map with the background, which starts as the first map. The background adapts at once to cells
+/// that are farther, and slowly to cells that are nearer.
 pub fn foreground(model: &mut BackgroundModel, disparities: &Image) -> Foreground {
     let columns = disparities.width / CELL;
     let rows = disparities.height / CELL;
@@ -88,7 +88,7 @@ pub fn foreground(model: &mut BackgroundModel, disparities: &Image) -> Foregroun
     Foreground { columns, nearer: nearer.collect(), means }
 }
 
-/// The connected cells that are nearer than the background.
+/// Returns the connected cells that are nearer than the background.
 pub fn detected(foreground: &Foreground) -> Vec<Blob> {
     let Foreground { columns, means, nearer } = foreground;
     let mut is_open: Vec<bool> = nearer.iter().map(|nearer| *nearer > NEARER).collect();
@@ -102,7 +102,7 @@ pub fn detected(foreground: &Foreground) -> Vec<Blob> {
             cells.push(cell);
             let (column, last) = (cell % columns, columns - 1);
             let mut visit = |holds: bool, other: usize| {
-                // Cells of one object are about as near.
+                // Cells of one object have similar disparities.
                 if holds && is_open[other] && means[other].abs_diff(means[cell]) < 6 * NEARER as u32 {
                     stack.push(other);
                 }
@@ -126,12 +126,12 @@ fn blob(cells: &[usize], columns: usize, means: &[i32]) -> Blob {
     Blob {
         x: mean(&|cell| centre(cell % columns)),
         y: mean(&|cell| centre(cell / columns)),
-        // Cells at the edges are of the background in part.
+        // Cells at the edges partly show the background.
         disparity: cells.iter().map(|cell| means[*cell]).max().unwrap_or(0),
     }
 }
 
-/// Follows objects: each takes the nearest thing of the frame to where it would be next; what is left is new.
+/// Tracks objects: each takes the blob nearest to its predicted position; the remaining blobs are new objects.
 pub fn tracked(tracker: &mut Tracker, mut blobs: Vec<Blob>) -> Vec<Object> {
     for object in &mut tracker.objects {
         let expected = (object.x + object.step.0, object.y + object.step.1);

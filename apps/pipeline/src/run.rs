@@ -1,6 +1,7 @@
 //! The application `pipeline`: its arguments, the run with its resizes, and its output.
 //!
-//! Invariant: what is found depends on the scene only. How the pipeline ran (groups, pauses, costs) is told beside it.
+//! Invariant: the objects found depend on the scene only. Groups, pauses and costs of the pipeline are reported
+//! separately.
 
 use crate::calibrated::Calibrated;
 use crate::motorcycle;
@@ -26,32 +27,32 @@ use std::time::Instant;
 /// before frames have filled the queues of all groups.
 const BALANCED_AT: [u64; 3] = [8, 32, 128];
 
-/// The part of pixels that may be bad in the real images. By windows of one size, without a global optimum, about a
-/// sixth is.
+/// Largest accepted share of bad pixels in the real images. With windows of one size and no global optimisation, about
+/// a sixth is bad.
 const REAL_BAD_MAX: f64 = 0.30;
 
-/// The part of pixels that may be bad in front of a wall: the columns at the left that only one camera sees, or that
-/// lie in a window with them, and 3% at the edges of objects.
+/// Returns the largest accepted share of bad pixels in front of a wall: the columns at the left that only one camera
+/// sees, or whose windows include such columns, and 3% at the edges of objects.
 fn bad_max(width: usize) -> f64 {
     10.0 / width as f64 + 0.03
 }
 
-/// The frames of a run for which nothing else is said.
+/// Default number of frames of a run.
 const FRAMES: u64 = 60;
 
-/// The most frames of a run.
+/// Maximum number of frames of a run.
 const FRAMES_MAX: u64 = 1_000_000;
 
 /// Default number of frames after the last resize.
 const FRAMES_BEHIND_RESIZE: u64 = 20;
 
-/// The fewest frames of a run with two pipelines.
+/// Minimum number of frames of a run with two pipelines.
 const SHARED_FRAMES_MIN: u64 = 12;
 
-/// Disparities that are looked for: 0 to one less.
+/// Number of disparities searched, from 0.
 const DISPARITIES: [usize; 2] = [24, 64];
 
-/// The most cycles of a stage that only takes time.
+/// Maximum cycles of a stage that only consumes time.
 const CYCLES_MAX: u64 = 1_000_000_000_000;
 
 /// The arguments of `isles run pipeline`.
@@ -160,9 +161,9 @@ pub struct PipelineInput {
 pub struct PipelineFound {
     /// The objects of each frame.
     frames: Vec<FoundFrame>,
-    /// The same of the second pipeline, if there was one, and the places of both while it ran.
+    /// The results of the second pipeline, if there was one, and the places of both while it ran.
     second: Option<SharedFound>,
-    /// The mean part of pixels whose disparity is off by more than 2 pixels.
+    /// The mean share of pixels whose disparity is off by more than 2 pixels.
     bad_pixels: f64,
     /// The statistics of the pipeline; they depend on machine and clock.
     pipeline: PipelineReport,
@@ -191,7 +192,7 @@ fn hex(digest: u64) -> String {
     format!("{digest:016x}")
 }
 
-/// Reads one `CORES@FRAME`.
+/// Parses one `CORES@FRAME`.
 fn parse_resize(text: &str, frames: u64, most: usize) -> Result<ResizeAt, String> {
     let refused = |why: String| format!("--resize {text}: {why}");
     let Some((cores, frame)) = text.trim().split_once('@') else {
@@ -205,7 +206,7 @@ fn parse_resize(text: &str, frames: u64, most: usize) -> Result<ResizeAt, String
 }
 
 impl PipelineRun {
-    /// The number of frames; by default enough for all resizes.
+    /// Returns the number of frames; by default enough for all resizes.
     fn frames(&self) -> u64 {
         let frame_of = |resize: &String| resize.trim().split_once('@')?.1.parse::<u64>().ok();
         let last = self.resize.iter().filter_map(frame_of).max().unwrap_or(0);
@@ -444,7 +445,7 @@ impl RunResult for PipelineRun {
     }
 }
 
-/// The stages by groups, with the number of replicas of those that have several.
+/// Describes the groups of stages, with the number of replicas where there are several.
 fn groups_text(stages: &[StageReport]) -> String {
     let mut text = String::new();
     for group in stages.chunk_by(|one, next| one.places == next.places) {
@@ -487,7 +488,7 @@ async fn process<P: Pipeline<Input = u64>>(
     .await
 }
 
-/// Sends all frames, and resizes before the given ones.
+/// Sends all frames, resizing before the given ones.
 async fn send<P: Pipeline<Input = u64>>(
     flow: &RunningPipeline<P>,
     input: &PipelineInput,

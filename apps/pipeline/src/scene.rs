@@ -1,8 +1,7 @@
-//! The scene in front of the cameras: a textured background, and textured squares that move in front of it.
+//! The scene in front of the cameras: a textured background, and textured squares moving in front of it.
 //!
-//! The second pair of cameras stands [`PAIR_SHIFT`] pixels to the right of the first. Every image is a function of the
-//! frame's number. Invariant: of a point at disparity d, seen by the left camera at x, the right camera sees it at x -
-//! d.
+//! The second pair of cameras is [`PAIR_SHIFT`] pixels to the right of the first. Every image is a function of the
+//! frame number. Invariant: a point at disparity d that the left camera sees at x is at x - d for the right camera.
 
 use crate::image::{Image, Pair};
 use serde::{Deserialize, Serialize};
@@ -26,12 +25,12 @@ pub enum Background {
     },
 }
 
-/// All that the cameras see.
+/// The complete scene.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scene {
     pub width: usize,
     pub height: usize,
-    /// Disparities that are looked for: 0 to one less.
+    /// Number of disparities searched, from 0.
     pub disparities: usize,
     pub objects: usize,
     pub seed: u64,
@@ -41,7 +40,7 @@ pub struct Scene {
 /// A square, at one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Square {
-    /// Its left upper corner, in the image of the first left camera.
+    /// Its top left corner, in the image of the first left camera.
     pub x: isize,
     pub y: isize,
     pub side: usize,
@@ -56,7 +55,7 @@ impl Square {
     }
 }
 
-/// A hash of numbers, as a texture.
+/// Returns a hash of numbers, used as a texture.
 fn hash(seed: u64, x: isize, y: isize) -> u64 {
     let mut bits = seed
         ^ (x as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -66,20 +65,20 @@ fn hash(seed: u64, x: isize, y: isize) -> u64 {
     bits ^ bits >> 31
 }
 
-/// A texture with grains of two pixels and of one.
+/// Returns a texture with grains of two pixels and of one.
 fn texture(seed: u64, x: isize, y: isize) -> u8 {
     let coarse = hash(seed, x.div_euclid(2), y.div_euclid(2)) & 0x7f;
     (40 + coarse + (hash(seed ^ 1, x, y) & 0x1f)) as u8
 }
 
 impl Scene {
-    /// The squares of a frame, the nearest ones last. They move in straight lines and return at the edges. In frame 0
-    /// there are none, so that the background is seen.
+    /// Returns the squares of a frame, the nearest ones last. They move in straight lines and turn back at the edges.
+    /// Frame 0 has none, so that it shows the background.
     pub fn squares(&self, frame: u64) -> Vec<Square> {
         if frame == 0 {
             return Vec::new();
         }
-        // So there is room to move at every width that is at least twice the disparities.
+        // This leaves room to move at every width of at least twice the disparities.
         let side = (self.height.min(self.width) / 6).max(16);
         let nearest = self.disparities - 2;
         let square = |number: usize| {
@@ -99,7 +98,7 @@ impl Scene {
         squares
     }
 
-    /// The images of a pair of cameras (0 or 1) of a frame.
+    /// Returns the images of a pair of cameras (0 or 1) in a frame.
     pub fn capture(&self, frame: u64, pair: usize) -> Pair {
         let squares = self.squares(frame);
         let shift = (pair * PAIR_SHIFT) as isize;
@@ -120,7 +119,7 @@ impl Scene {
             }
         }
         match &self.background {
-            // Each camera has a noise of its own.
+            // Each camera has its own noise.
             Background::Wall => {
                 let noise = hash(self.seed ^ frame, (x << 2) + isize::from(is_right), y + (shift << 12)) & 3;
                 texture(self.seed, seen_at(BACKGROUND), y) + noise as u8
@@ -135,7 +134,7 @@ impl Scene {
         }
     }
 
-    /// The disparity of each pixel of the first left image, in sixteenths of a pixel; 0 where it is not known.
+    /// Returns the disparity of each pixel of the first left image, in sixteenths of a pixel; 0 if unknown.
     pub fn truth(&self, frame: u64) -> Vec<u16> {
         let squares = self.squares(frame);
         let places = (0..self.height).flat_map(|y| (0..self.width).map(move |x| (x, y)));

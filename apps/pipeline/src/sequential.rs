@@ -1,18 +1,18 @@
-//! The same frames in a plain loop, without places and pipeline: the reference of results.
+//! The same frames in a plain loop, without places and pipeline: the reference results.
 
 use crate::image::Image;
 use crate::objects::{BackgroundModel, Tracker, detected, foreground, tracked};
 use crate::scene::{PAIR_SHIFT, Scene};
 use crate::stereo::{bad_pixels, census_of, digest, enhanced, filled, fused, matched, rectified, smoothed};
 
-/// The disparities of a pair of cameras.
+/// Returns the disparities of a pair of cameras.
 fn disparities(scene: &Scene, frame: u64, pair: usize) -> Image {
     let images = rectified(scene.capture(frame, pair).map(enhanced).map(smoothed));
     filled(&matched(&census_of(&images), scene.disparities))
 }
 
-/// Calls `each` with the hash of the disparities and the number, position and disparity of each object, frame by frame;
-/// returns the mean part of bad pixels.
+/// Calls `each` for each frame with the hash of the disparities and the number, position and disparity of each object;
+/// returns the mean share of bad pixels.
 pub fn frames(scene: &Scene, frames: u64, mut each: impl FnMut(u64, &[(u32, i32, i32, i32)])) -> f64 {
     let (mut background, mut tracker) = (BackgroundModel::default(), Tracker::default());
     let mut bad = 0.0;

@@ -23,12 +23,12 @@ pub struct SharedFound {
     pub cores_of_first: usize,
 }
 
-/// The scene of the second pipeline: the same cameras, other objects.
+/// Returns the scene of the second pipeline: the same cameras, other objects.
 pub fn second_scene(scene: &Scene) -> Scene {
     Scene { seed: scene.seed.wrapping_add(1), ..scene.clone() }
 }
 
-/// The number of frames of the second pipeline.
+/// Returns the number of frames of the second pipeline.
 pub fn second_frames(frames: u64) -> u64 {
     frames / 3
 }
@@ -64,7 +64,7 @@ pub async fn run(
     Ok((results, report, second))
 }
 
-/// Sends the frames of the first pipeline; lets the second one run meanwhile.
+/// Sends the frames of the first pipeline, running the second one meanwhile.
 async fn send(
     flow: &RunningPipeline<Vision>,
     input: &PipelineInput,
@@ -96,7 +96,7 @@ async fn send(
     .await
 }
 
-/// The places of the first pipeline and those of the second.
+/// Returns the places of the first pipeline and those of the second.
 async fn divided(
     flow: &RunningPipeline<Vision>,
     input: &PipelineInput,

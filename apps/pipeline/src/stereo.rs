@@ -1,22 +1,22 @@
 //! From two images to disparities: enhancement, smoothing, rectification, census transform, matching, filling.
 //!
-//! All in whole numbers, so results are the same bits everywhere. The census transform and the sum of Hamming distances
-//! over a window are those of R. Zabih and J. Woodfill, "Non-parametric Local Transforms for Computing Visual
-//! Correspondence" (ECCV 1994).
+//! All arithmetic uses integers, so results have the same bits everywhere. The census transform and the sum of Hamming
+//! distances over a window are those of R. Zabih and J. Woodfill, "Non-parametric Local Transforms for Computing
+//! Visual Correspondence" (ECCV 1994).
 
 use crate::image::{Image, Pair};
 use serde::{Deserialize, Serialize};
 
-/// The disparity of a pixel for which none was found.
+/// The disparity of a pixel without a match.
 pub const UNKNOWN: u8 = u8::MAX;
 
-/// Half of the side of the window over which distances are summed.
+/// Half the side of the window over which distances are summed.
 const WINDOW: usize = 3;
 
-/// The largest difference between the disparities of both images for a point that both cameras see.
+/// Largest difference between the disparities in both images of a point that both cameras see.
 const AGREES: u8 = 1;
 
-/// Census transforms of a pair: for each pixel, how it compares with 24 neighbours.
+/// Census transforms of a pair: comparisons of each pixel with 24 neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CensusPair {
     pub width: usize,
@@ -59,8 +59,8 @@ pub fn smoothed(image: &Image) -> Image {
     })
 }
 
-/// Moves the right image up or down by up to two rows, so that the rows of both images match best: the cameras of a
-/// pair are never mounted exactly.
+/// Moves the right image up or down by up to two rows, so that the rows of both images match best, because the cameras
+/// of a pair are never mounted exactly.
 pub fn rectified(pair: Pair) -> Pair {
     let difference = |shift: isize| -> u64 {
         let rows = (4..pair.left.height.saturating_sub(4)).step_by(4);
@@ -79,7 +79,7 @@ pub fn rectified(pair: Pair) -> Pair {
     Pair { right, ..pair }
 }
 
-/// The comparison of each pixel with those of the 5 by 5 window around it.
+/// Compares each pixel with the others of the 5 by 5 window around it.
 fn census(image: &Image) -> Vec<u32> {
     let mut bits = Vec::with_capacity(image.pixels.len());
     for y in 0..image.height as isize {
@@ -99,14 +99,15 @@ fn census(image: &Image) -> Vec<u32> {
     bits
 }
 
-/// The census transforms of a pair.
+/// Returns the census transforms of a pair.
 pub fn census_of(pair: &Pair) -> CensusPair {
     let Pair { left, right } = pair;
     CensusPair { width: left.width, height: left.height, left: census(left), right: census(right) }
 }
 
-/// The disparity of each pixel of the left image, of `disparities`: that of the least sum of Hamming distances over the
-/// window; [`UNKNOWN`] where the right image has another one, because one camera does not see the point.
+/// Returns the disparity of each pixel of the left image, below `disparities`: that with the least sum of Hamming
+/// distances over the window; [`UNKNOWN`] if the right image has another one, because one camera does not see the
+/// point.
 pub fn matched(pair: &CensusPair, disparities: usize) -> Image {
     let (width, height) = (pair.width, pair.height);
     let mut left_best = vec![(u32::MAX, UNKNOWN); width * height];
@@ -138,7 +139,7 @@ pub fn matched(pair: &CensusPair, disparities: usize) -> Image {
     })
 }
 
-/// The sum over the window around each pixel; less at the edges, where the window is smaller.
+/// Returns the sum over the window around each pixel; at the edges the window is smaller.
 fn window_sums(values: &[u32], width: usize, height: usize) -> Vec<u32> {
     let mut across = vec![0; values.len()];
     for (sums, row) in across.chunks_mut(width).zip(values.chunks(width)) {
@@ -168,8 +169,8 @@ fn window_sums(values: &[u32], width: usize, height: usize) -> Vec<u32> {
     all
 }
 
-/// Fills unknown disparities with the nearest known one of the row, the further one of two; then takes the median of
-/// three by three.
+/// Fills unknown disparities with the nearest known one of the row, the farther surface of two; then takes the median
+/// of three by three.
 pub fn filled(disparities: &Image) -> Image {
     let mut full = disparities.clone();
     for row in full.pixels.chunks_mut(disparities.width) {
@@ -196,8 +197,8 @@ pub fn filled(disparities: &Image) -> Image {
     })
 }
 
-/// One map of both: where they differ by more than one, the further one. `shift` is what lies further left in the
-/// second image.
+/// Merges both maps; where they differ by more than one, the farther surface wins. The second image is shifted to the
+/// left by `shift` pixels.
 pub fn fused(first: &Image, second: &Image, shift: usize) -> Image {
     Image::of(first.width, first.height, |x, y| {
         let one = first.at(x as isize, y as isize);
@@ -216,7 +217,7 @@ pub fn bad_pixels(disparities: &Image, truth: &[u16]) -> f64 {
     bad as f64 / known().count().max(1) as f64
 }
 
-/// A hash of bytes: FNV-1a, of 64 bits.
+/// Returns a hash of bytes: 64-bit FNV-1a.
 pub fn digest(bytes: &[u8]) -> u64 {
     bytes
         .iter()

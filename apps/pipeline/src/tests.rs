@@ -1,4 +1,4 @@
-//! Stages against plainer computations, and the whole against what was put into the scene.
+//! Stages against simpler computations, and the whole pipeline against the known scene.
 
 use crate::image::{Image, Pair};
 use crate::scene::{Background, PAIR_SHIFT, Scene};

@@ -1,7 +1,7 @@
 //! The pipeline: 18 stages from the number of a frame to the objects in it.
 //!
-//! The cameras are read one after the other, as they share a bus; then each pair has a branch of its own. Every stage
-//! says what it costs a modelled core, in operations for each pixel, counted in `stereo`.
+//! The cameras are read one after the other, because they share a bus; then each pair has its own branch. Every stage
+//! charges a modelled core for operations per pixel, counted in `stereo`.
 
 use crate::image::{Image, Pair};
 use crate::objects::{BackgroundModel, Object, Tracker, detected, foreground, tracked};
@@ -18,10 +18,10 @@ use std::rc::Rc;
 /// The number of stages.
 pub const STAGES: usize = 18;
 
-/// The stages that may run in replicas.
+/// Number of stages that may run in replicas.
 const REPLICATED: usize = 2;
 
-/// The most places that the stages can use if those that match images run in up to `replicas` replicas each.
+/// Returns the most places that the stages can use if the matching stages run in up to `replicas` replicas each.
 pub fn places_max(replicas: usize) -> usize {
     STAGES + REPLICATED * (replicas - 1)
 }
@@ -32,7 +32,7 @@ pub struct Vision {
     pub scene: Scene,
     /// The last frame, whose disparities are part of the result.
     pub last: u64,
-    /// The most replicas of each stage that matches images.
+    /// Maximum number of replicas of each stage that matches images.
     pub replicas: usize,
 }
 
@@ -50,7 +50,7 @@ pub struct FrameResult {
 }
 
 impl FrameResult {
-    /// The result of a frame of which nothing was looked at.
+    /// Returns an empty result for a frame.
     pub fn empty(frame: u64) -> FrameResult {
         FrameResult { frame, objects: Vec::new(), bad_pixels: 0.0, digest: frame, disparities: None }
     }
@@ -109,7 +109,7 @@ const SECOND: PairStages = PairStages {
     fill: "fill 2",
 };
 
-/// Sizes of the images of a pair, and the most replicas of the stage that matches them.
+/// Sizes of the images of a pair, and the maximum number of replicas of its matching stage.
 #[derive(Clone, Copy)]
 struct BranchSize {
     pixels: usize,

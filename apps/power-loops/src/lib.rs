@@ -1,10 +1,10 @@
-//! The application `power-loops`: four loops at mixed clocks of a chip's power domains, to fit a model to their power.
+//! The application `power-loops`: four loops at mixed clocks of a chip's power domains, for fitting a power model.
 //!
 //! It is the program of P. Cichowski, J. Keller and C. Kessler, "Modelling Power Consumption of the Intel SCC", 6th
 //! MARC symposium (2012), paper 9 (004:1861-1882): one core of each power domain, its master, sets the clock of the
-//! domain; a coordinator numbers the masters, and the first `--high-domains` of them take the high clock; then all loop
-//! for a while. The summary of the run has the power. A real machine keeps its clocks. Invariant: the sum of a pass is
-//! the same at every place, so it can be checked.
+//! domain; a coordinator numbers the masters, and the first `--high-domains` of them use the high clock; then all
+//! cores loop for a while. The summary of the run has the power. A real machine keeps its clocks. Invariant: the sum
+//! of a pass is the same at every place, so it can be checked.
 
 #![forbid(unsafe_code)]
 
@@ -160,12 +160,13 @@ impl RunResult for PowerLoops {
     }
 }
 
-/// Step 1: the masters of the domains report to the coordinator, which is the first place, get their numbers, and set
-/// the clocks of their domains; all go on once all clocks are set. Returns the number of this place if it is a master.
+/// Step 1: the masters of the domains report to the coordinator, which is the first place, receive their numbers, and
+/// set the clocks of their domains; all continue once the clocks are set. Returns the number of this place if it is a
+/// master.
 async fn set_clocks(high_domains: u32, [high, low]: [u32; 2]) -> isles::Result<Option<u32>> {
     let refused = |error: isles::clocks::ClockError| isles::Error::message(error.to_string());
     let team = Team::world();
-    // Only the first place of a supply gets an answer to its request, and is its master.
+    // Only the first place of a supply gets an answer to its request and becomes its master.
     let is_master = isles::clocks::set_supply_divider(low).map_err(refused)?.is_some();
     let masters = team.gather_slice(0, &[u32::from(is_master)]).await?;
     // The coordinator numbers the masters from 1, and gives all others 0.

@@ -1,8 +1,8 @@
 //! The four programs of the paper's table II: the sum of a pass, and its cost to a core.
 //!
-//! A pass goes once through an array of a million numbers, or increments a variable a million times. The sum is
-//! computed in one pass only; all others have the same cost and the same sum. Invariant: a sum wraps at 32 bits, as C's
-//! numbers do on that chip, and equals its formula.
+//! A pass reads an array of a million numbers once, or increments a variable a million times. Only one pass is
+//! actually summed; all others have the same cost and the same sum. Invariant: a sum wraps at 32 bits, as in C on that
+//! chip, and equals its formula.
 
 use clap::ValueEnum;
 use isles::Work;
@@ -39,7 +39,7 @@ fn element(program: LoopProgram, index: u64) -> i32 {
     }
 }
 
-/// Returns the sum of one pass of the core with this rank, added up element by element.
+/// Returns the sum of one pass of the core with this rank, element by element.
 pub fn pass_sum(program: LoopProgram, rank: usize) -> i64 {
     let at = |step: u64| match program {
         LoopProgram::Seventh => (7 * step + rank as u64) % ELEMENTS,
@@ -68,7 +68,7 @@ pub fn pass_work(program: LoopProgram) -> Work {
         LoopProgram::Increment => steps.integers(2 * ELEMENTS),
         // A load, an addition, the loop count.
         LoopProgram::Zeros | LoopProgram::Most => steps.integers(3 * ELEMENTS).streamed(BYTES).of(BYTES),
-        // Successive elements lie in different lines; the index is multiplied and divided.
+        // Successive elements are in different lines; the index takes a multiplication and a division.
         LoopProgram::Seventh => steps.integers(5 * ELEMENTS).divisions(ELEMENTS).scattered(ELEMENTS, BYTES),
     }
 }

@@ -1,5 +1,4 @@
-//! Exchanges between the places of a query: rows by the owner of a term, rows for all, terms by number, numbers by
-//! term.
+//! Exchanges between the places of a query: rows by term owner, rows for all, terms by number, numbers by term.
 //!
 //! The rest of the executor is the same on one place and on many. A place that evaluates alone has no team and
 //! exchanges nothing. Invariant: all members call the same operations in the same order, even if they have nothing to

@@ -1,8 +1,8 @@
 //! Queries from a client program, over the socket at standard input, one at a time.
 //!
-//! A request is a line of JSON; a reply a line of JSON and the bytes that it announces. A separate thread reads and
-//! writes; a place only takes the next request and hands over its reply. Invariants: a reply follows each request
-//! before the next is read; when the socket ends, so do the requests.
+//! A request is a line of JSON; a reply is a line of JSON, followed by the number of bytes stated there. A separate
+//! thread reads and writes; a place only takes the next request and hands over its reply. Invariants: each request is
+//! answered before the next is read; the end of the socket ends the requests.
 
 use crate::queries::NamedDataset;
 use serde::{Deserialize, Serialize};
@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
 
-/// Most bytes of a request: those of the 1 MiB that a client may send, each of which JSON may write as six, and of the
-/// media types beside it.
+/// Maximum size of a request in bytes: the 1 MiB that a client may send, which JSON may expand sixfold, and the media
+/// types beside it.
 const REQUEST_BYTES_MAX: u64 = 8 << 20;
 
-/// A query, its dataset, and the media types in which its answer may be written, the best first.
+/// A query, its dataset, and the accepted media types of its answer, in order of preference.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryRequest {
     /// The text of the query.
@@ -27,7 +27,7 @@ pub struct QueryRequest {
     /// Media types, which may end in `/*`.
     #[serde(default)]
     pub accept: Vec<String>,
-    /// The graphs that the request names for the query.
+    /// The graphs that the request names as the dataset.
     #[serde(flatten)]
     pub dataset: NamedDataset,
 }
@@ -42,7 +42,7 @@ pub enum FaultKind {
     Query,
     /// The query exceeds a limit.
     Limit,
-    /// No form of its answer is accepted.
+    /// The answer has no accepted form.
     Form,
 }
 
@@ -55,7 +55,7 @@ pub enum Reply {
     Fault(FaultKind, String),
 }
 
-/// The first line of an answer.
+/// The first line of a reply.
 #[derive(Serialize)]
 struct ReplyHeader<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ impl Reply {
 
 #[derive(Debug, Default)]
 struct RequestInboxState {
-    /// The waiting request, and the channel of its reply.
+    /// The waiting request, and the channel for its reply.
     waiting: Option<(QueryRequest, Sender<Reply>)>,
     waker: Option<Waker>,
     is_closed: bool,
@@ -92,7 +92,7 @@ struct RequestInbox(Mutex<RequestInboxState>);
 
 impl RequestInbox {
     fn lock(&self) -> MutexGuard<'_, RequestInboxState> {
-        // Each change is whole before anything can panic.
+        // Each change is complete before anything can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,7 +106,7 @@ impl RequestInbox {
     }
 }
 
-/// The requests that come on standard input.
+/// The requests arriving on standard input.
 #[derive(Debug)]
 pub struct Requests(Arc<RequestInbox>);
 
@@ -114,7 +114,7 @@ impl Requests {
     /// Reads requests from standard input, which is a socket, and writes replies to it.
     ///
     /// # Errors
-    /// It is no socket.
+    /// Standard input is not a socket.
     pub fn of_standard_input() -> io::Result<Requests> {
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         stream.local_addr()?; // refused by all that is no socket
@@ -127,7 +127,7 @@ impl Requests {
         Ok(Requests(inbox))
     }
 
-    /// Returns the next request and the channel of its reply; `None` at the end.
+    /// Returns the next request and the channel for its reply; `None` at the end.
     pub async fn next(&self) -> Option<(QueryRequest, Sender<Reply>)> {
         poll_fn(|context| {
             let mut state = self.0.lock();
@@ -144,7 +144,7 @@ impl Requests {
     }
 }
 
-/// Reads requests until there are none, and sends the reply to each.
+/// Reads requests until the end, and sends the reply to each.
 fn converse(stream: &UnixStream, inbox: &RequestInbox) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut writer = stream;
@@ -196,7 +196,7 @@ mod tests {
         for wrong in ["\n", "{}", "{\"query\":1}", "ASK {}\n"] {
             assert!(matches!(query(wrong), Some(Err(Reply::Fault(FaultKind::Request, _)))), "{wrong}");
         }
-        // As many bytes as a client may send, each written as six.
+        // The maximum number of bytes from a client, each written as six.
         let long = format!("{{\"query\":\"{}\"}}\n", "\\u0001".repeat(1 << 20));
         assert!(matches!(query(&long), Some(Ok(request)) if request.query.len() == 1 << 20));
         assert!(read(&mut vec![b' '; REQUEST_BYTES_MAX as usize + 2].as_slice()).is_err());

@@ -1,7 +1,7 @@
 //! Answers in the formats of SPARQL and RDF, and as a text table.
 //!
-//! `sparesults` and `oxrdfio` write; here it is decided what goes into them. It evaluates nothing. Invariant: what is
-//! written depends on the answer only.
+//! `sparesults` and `oxrdfio` do the formatting; this module selects the contents. It evaluates nothing. Invariant:
+//! the output depends on the answer only.
 
 use crate::answer::{Answer, Solutions, triple};
 use clap::ValueEnum;
@@ -12,7 +12,7 @@ use sparesults::{QueryResultsFormat, QueryResultsSerializer};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Format of answers. Triples are written as N-Triples in each of them.
+/// Format of answers. All formats write triples as N-Triples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResultForm {
@@ -54,7 +54,7 @@ pub fn write(answer: &Answer, format: ResultForm, out: &mut dyn Write) -> io::Re
             writer.finish().map(drop)
         }
         (answer, ResultForm::Table) => writeln!(out, "{}", table(answer, usize::MAX)),
-        // CSV has no form for a truth value of its own.
+        // CSV has no form for a boolean result.
         (Answer::Boolean(truth), _) => {
             serializer.serialize_boolean_to_writer(&mut *out, *truth)?;
             writeln!(out)
@@ -73,7 +73,7 @@ pub fn write(answer: &Answer, format: ResultForm, out: &mut dyn Write) -> io::Re
     }
 }
 
-/// An answer for people, with at most `most` rows; no line feed at its end.
+/// Formats an answer for people, with at most `most` rows and no line feed at its end.
 pub fn table(answer: &Answer, most: usize) -> String {
     match answer {
         Answer::Boolean(truth) => if *truth { "yes" } else { "no" }.to_owned(),

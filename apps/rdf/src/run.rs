@@ -1,7 +1,7 @@
 //! The application `rdf`: arguments, output, and the check of answers against another evaluator.
 //!
-//! Errors in arguments and queries are found before anything runs; errors in data are found when places have read it,
-//! and then nothing is answered. Invariant: answers do not depend on the number of places and the machine.
+//! Errors in arguments and queries are found before anything runs; errors in data are found while places read it, and
+//! then no query is answered. Invariant: answers do not depend on the number of places and the machine.
 
 use crate::answer::Answer;
 use crate::load::Partition;
@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Rows of an answer that are printed.
+/// Number of rows of an answer that are printed.
 const SHOWN_ROWS: usize = 20;
 
 /// The arguments of `isles run rdf`.
@@ -118,7 +118,7 @@ pub struct RdfFound {
     triples: u64,
     graphs: u64,
     terms: u64,
-    /// Triples whose object another place owns than their subject.
+    /// Triples whose subject and object have different owners.
     cut: u64,
     /// Bytes of triples and terms, over all places.
     store_bytes: u64,
@@ -127,12 +127,12 @@ pub struct RdfFound {
     /// Partition of the triples.
     partition: Partition,
     load_seconds: f64,
-    /// Millions of triples loaded a second.
+    /// Millions of triples loaded per second.
     load_rate: f64,
     query_seconds: f64,
-    /// Geometric mean of the least times of the queries, in milliseconds.
+    /// Geometric mean of the best times of the queries, in milliseconds.
     mean_ms: f64,
-    /// The sum of the least times of the queries, in milliseconds.
+    /// Sum of the best times of the queries, in milliseconds.
     sum_ms: f64,
     /// Rows of all answers.
     rows: u64,
@@ -170,7 +170,7 @@ impl Rdf {
         data.chain(self.named_graph.iter().map(|name| source::open_graph(name))).collect()
     }
 
-    /// Checks that a snapshot is the only source and suits the places.
+    /// Checks that a snapshot is the only source and matches the number of places.
     fn check_snapshot(&self, contents: &[OpenSource], places: u32) -> Result<(), Failure> {
         let snapshot = contents.iter().find_map(|open| match &open.source {
             DataSource::Snapshot { name, head, .. } => Some((name, head)),

@@ -1,7 +1,7 @@
 //! Answers requests over all places, one at a time.
 //!
-//! It reads no request. Invariant: all places answer the same queries in the same order; a faulty or too expensive
-//! query ends only itself.
+//! It reads no request itself. Invariant: all places answer the same queries in the same order; a faulty or too
+//! expensive query ends only itself.
 
 use crate::answer::Answer;
 use crate::load::Loaded;
@@ -13,7 +13,7 @@ use isles::prelude::*;
 use isles_app::frame::{RunMeter, add_done};
 use std::time::Instant;
 
-/// The forms of solutions, and of a truth value, with their media types; the first if any will do.
+/// The forms of solutions and of a truth value, with their media types; the first is the default.
 const RESULT_FORMS: [(&str, ResultForm); 4] = [
     ("application/sparql-results+json", ResultForm::Json),
     ("application/sparql-results+xml", ResultForm::Xml),
@@ -21,11 +21,11 @@ const RESULT_FORMS: [(&str, ResultForm); 4] = [
     ("text/tab-separated-values", ResultForm::Tsv),
 ];
 
-/// The forms of triples, which are all N-Triples: that is Turtle, too.
+/// The forms of triples, which are all N-Triples, a subset of Turtle.
 const GRAPH_FORMS: [(&str, ResultForm); 2] =
     [("application/n-triples", ResultForm::Csv), ("text/turtle", ResultForm::Csv)];
 
-/// The form of an answer that is accepted best; any if nothing is said.
+/// Returns the preferred form of an answer among the accepted media types; the default one if none are listed.
 fn form(answer: &Answer, accept: &[String]) -> Option<(&'static str, ResultForm)> {
     let forms: &[(&'static str, ResultForm)] = match answer {
         Answer::Solutions(_) => &RESULT_FORMS,
@@ -60,7 +60,7 @@ impl Session {
     /// Answers requests from the standard input of the first place; all places call it.
     ///
     /// # Errors
-    /// Standard input is no socket, or a place has died.
+    /// Standard input is not a socket, or a place has died.
     pub(crate) async fn serve(&self, team: &Team, loaded: &Loaded, meter: &RunMeter) -> isles::Result<()> {
         if team.rank() != 0 {
             while let Some(query) = team.broadcast::<Option<NamedQuery>>(0, None).await? {

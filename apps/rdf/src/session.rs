@@ -1,8 +1,9 @@
 //! The run of a place: load, then answer queries together with the others, or some of them alone.
 //!
-//! In the mode `data` a triple lies at one place, and all places evaluate each query together. In the mode `task` each
-//! place has all triples, and takes the next query when it has answered one, as algorithm 1 of 004:423. It reads no
-//! arguments and writes nothing. Invariant: all places take the same queries in the same order, or one takes each.
+//! In the mode `data` a triple is stored at one place, and all places evaluate each query together. In the mode `task`
+//! each place has all triples, and takes the next query when it has answered one, as in algorithm 1 of 004:423. It
+//! parses no arguments and writes no output. Invariant: all places process the same queries in the same order, or each
+//! query goes to one place.
 
 use crate::answer::Answer;
 use crate::load::snapshot;
@@ -43,11 +44,11 @@ pub struct Session {
     pub partition: Partition,
     /// `true` if requests from standard input are answered instead of the queries.
     pub is_server: bool,
-    /// Number of times that all queries are answered; the first answers count.
+    /// Number of times that all queries are answered; the answers are those of the first time.
     pub repeat: u64,
-    /// Bytes that a table of a query may have.
+    /// Maximum size of a table of a query, in bytes.
     pub memory: Option<u64>,
-    /// `true` if a snapshot is made.
+    /// `true` if a snapshot is written.
     pub saves: bool,
     /// Time limit of a query.
     pub timeout: Option<Duration>,
@@ -60,13 +61,13 @@ pub struct QueryFound {
     pub name: String,
     /// Solutions or triples of the answer.
     pub rows: u64,
-    /// The least time, in seconds, that it took.
+    /// The best time, in seconds.
     pub seconds: f64,
     /// A hash of the answer; see [`Answer::digest`].
     pub digest: String,
     /// Reason why it has no answer, if it has none.
     pub fault: Option<String>,
-    /// Kind of that reason.
+    /// Kind of that fault.
     #[serde(skip)]
     pub fault_kind: Option<FaultKind>,
     /// Work of the operators, in the order in which they ended.
@@ -76,7 +77,7 @@ pub struct QueryFound {
 /// Outcome of a run.
 #[derive(Debug, Default)]
 pub struct SessionFound {
-    /// Counts of the load, in all; in the mode `task` those of each place.
+    /// Counts of the load over all places; in the mode `task` those of each place.
     pub loaded: LoadCounts,
     /// Seconds that loading took.
     pub load_seconds: f64,
@@ -95,7 +96,7 @@ pub struct SessionFound {
 /// An answer of a place in the mode `task`, with the position of its query.
 type TaskAnswer = (u64, QueryFound, Option<Answer>);
 
-/// Returns the data that this place has loaded, or the fault of any place: all abort the load if one does.
+/// Returns the data that this place has loaded, or the fault of any place: if one fails, all abort the load.
 async fn agreed(team: &Team, loaded: Result<Loaded, LoadFault>) -> isles::Result<Result<Loaded, LoadFault>> {
     let fault = match &loaded {
         Err(LoadFault::Source(fault)) => Some(fault.clone()),
@@ -105,10 +106,10 @@ async fn agreed(team: &Team, loaded: Result<Loaded, LoadFault>) -> isles::Result
     Ok(fault.map_or(loaded, |fault| Err(LoadFault::Source(fault))))
 }
 
-/// Lets the allocator keep freed blocks of up to 32 MiB, which the tables of the next query take again.
+/// Lets the allocator keep freed blocks of up to 32 MiB for the tables of the next query.
 ///
-/// The allocator of glibc maps blocks that are longer than any that was freed so far, at first 128 KiB, and gives them
-/// back to the system (mallopt(3), `M_MMAP_THRESHOLD`). New pages for each query took a tenth of its time.
+/// The allocator of glibc maps blocks longer than any freed so far, initially 128 KiB, and returns them to the system
+/// (mallopt(3), `M_MMAP_THRESHOLD`). New pages for each query took a tenth of its time.
 fn keep_freed_blocks() {
     const LONGEST: usize = 32 << 20;
     const HEADER: usize = 64 << 10;
@@ -194,7 +195,7 @@ impl Session {
         })
     }
 
-    /// A snapshot of what all places have loaded, at the first one.
+    /// Returns a snapshot of the data loaded by all places, at the first one.
     async fn snapshot(&self, team: &Team, loaded: &Loaded) -> isles::Result<Vec<u8>> {
         let parts = match self.mode {
             SharingMode::Task if team.rank() == 0 => vec![snapshot::part_of(loaded)],

@@ -1,7 +1,8 @@
 //! The check of answers: each query is evaluated again at one place, over the same data, by `spareval`.
 //!
-//! The data is read anew, and `spareval` evaluates the whole query, so this program's joins and exchanges are not
-//! involved. Invariant: an answer is confirmed only if all its rows are those of `spareval`, each as often.
+//! The data is read again, and `spareval` evaluates the whole query, so this program's joins and exchanges are not
+//! involved. Invariant: an answer is confirmed only if it has the same rows as that of `spareval`, with the same
+//! multiplicities.
 
 use crate::answer::Answer;
 use crate::load::source::{DataSource, OpenSource};
@@ -14,7 +15,7 @@ use isles_app::frame::{Verification, count};
 /// Checks the answers of `queries` over `sources`.
 ///
 /// # Errors
-/// The data cannot be read any more.
+/// The data can no longer be read.
 pub fn against_spareval(
     sources: &[OpenSource],
     queries: &[NamedQuery],
@@ -33,7 +34,7 @@ pub fn against_spareval(
         let expected = rest::reference(&parsed, &loaded.graphs, &loaded.peers.dictionary());
         let expected = expected.map_err(|fault| Failure::Ended(format!("{}: {fault}", query.name)))?;
         let is_same = match (answer, expected) {
-            // Which solutions a cut leaves is open, unless the query orders them; how many there are is not.
+            // Without an order, the solutions left by a limit are unspecified; their number is not.
             (Some(own), rest::Reference::Rows(rows)) => own.rows() == rows,
             (Some(own), rest::Reference::Answer(mut expected)) => {
                 expected.sort();

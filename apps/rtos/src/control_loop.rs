@@ -1,9 +1,10 @@
 //! The application `control-loop`: a sensor, a controller, an actuator and a logger, each a task.
 //!
-//! The sensor has the plant, a tank whose level falls by itself. Readings go to the controller by a FIFO, commands to
-//! the actuator by a port, the applied flow back to the plant by a port, and all of them to the logger by FIFOs. The
-//! set point is on a black board, a resource protects the log, and an event ends the loop. All numbers are integers, so
-//! the values of the tasks are the same under every map; [`alone`] computes them without tasks.
+//! The sensor has the plant, a tank whose level falls by itself. Readings go to the controller through a FIFO,
+//! commands to the actuator through a port, the applied flow back to the plant through a port, and all of them to the
+//! logger through FIFOs. The set point is on a black board, a resource protects the log, and an event ends the loop.
+//! All numbers are integers, so the values of the tasks are the same under every map; [`alone`] computes them without
+//! tasks.
 
 use crate::program::{Digest, HubArguments, HubProgram};
 use clap::{Args, value_parser};
@@ -44,7 +45,7 @@ const LEVEL: i64 = 100_000;
 /// Largest amount that the actuator applies in a step.
 const APPLIED_MAX: i64 = 20_000;
 
-/// Returns the level after a step in which `applied` was added: a fiftieth of the tank runs out.
+/// Returns the level after a step in which `applied` was added and a fiftieth of the tank ran out.
 fn next_level(level: i64, applied: i64) -> i64 {
     level - level / 50 + applied
 }
@@ -85,7 +86,7 @@ fn describe(_: u32) -> HubDescription {
         .packet_bytes(8)
 }
 
-/// Returns a map with a task at each place, while there are places, and each hub at a task that gets from it.
+/// Returns a map with a task at each place, as far as there are places, and each hub at a task that reads from it.
 fn usual_map(places: u32) -> HubMap {
     let at = |number: u32| number % places;
     HubMap::of([

@@ -1,7 +1,7 @@
 //! Programs over the hubs of a distributed real-time kernel (OpenComRTOS): `semaphore-loop`, `port-throughput` and
 //! `control-loop`.
 //!
-//! Each describes its tasks and hubs by names; a map says where they are. Invariant: the values of the tasks are the
+//! Each describes its tasks and hubs by name; a map assigns them to places. Invariant: the values of the tasks are the
 //! same under every map.
 
 #![forbid(unsafe_code)]

@@ -1,9 +1,9 @@
 //! The application `port-throughput`: a task sends packets of one length to another task through a port.
 //!
-//! The receiver takes one packet before it measures, and then the requested number; both wait at the port, so one
-//! packet is in flight at a time (OpenComRTOS, section IV.D). With `--hand-over` the data stays in a buffer of shared
-//! memory: the packet identifies it, and the receiver locks it, copies it, and gives it back. Invariant: the receiver's
-//! digest is that of the packets that the sender makes, under every map.
+//! The receiver takes one packet before the measurement, and then the requested number; both tasks wait at the port,
+//! so one packet is in flight at a time (OpenComRTOS, section IV.D). With `--hand-over` the data stays in a buffer of
+//! shared memory: the packet identifies it, and the receiver locks it, copies it, and returns it. Invariant: the
+//! receiver's digest is that of the sender's packets, under every map.
 
 use crate::program::{Digest, HubArguments, HubProgram};
 use clap::{Args, ValueEnum, value_parser};
@@ -34,7 +34,7 @@ pub struct PortThroughput {
     hubs: HubArguments,
 }
 
-/// Caching of the buffer that is handed over.
+/// Caching of the shared buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BufferMemory {
@@ -71,11 +71,11 @@ pub struct Packets {
 #[derive(Clone, Serialize, Deserialize)]
 struct TransferArguments {
     packets: Packets,
-    /// Buffer that is handed over, if the packets do not go through the port.
+    /// Shared buffer, if the packets do not go through the port.
     buffer: Option<SharedBuffer>,
 }
 
-/// The result of a task: the digest of all packets, and the time of all but the first at the receiver.
+/// The result of a task: the digest of all packets, and the receiver's time for all but the first.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Transferred {
     digest: u64,
@@ -124,7 +124,7 @@ fn usual_map(places: u32) -> HubMap {
     HubMap::of([("sender", 0), ("receiver", other), ("port", other), ("buffer", other), ("returned", 0)])
 }
 
-/// Writes the data of a packet: its number, and bytes that follow from it.
+/// Writes the data of a packet: its number, and bytes derived from it.
 fn fill(data: &mut [u8], number: u32) {
     let word = number.wrapping_mul(0x9e37_79b9).to_le_bytes();
     for chunk in data.chunks_mut(4) {

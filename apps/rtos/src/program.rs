@@ -24,7 +24,7 @@ pub struct HubArguments {
     kernel: KernelName,
 }
 
-/// A processor that the kernel of the paper was measured on.
+/// A processor for which the paper measured the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum KernelName {
@@ -64,7 +64,7 @@ pub struct HubProgram<A> {
     map: HubMap,
     #[serde(skip)]
     costs: KernelCosts,
-    /// The argument of its description and its tasks.
+    /// The argument of its description and of its tasks.
     pub arguments: A,
 }
 
@@ -81,7 +81,7 @@ impl<A> HubProgram<A>
 where
     A: Serialize + DeserializeOwned + Clone + 'static,
 {
-    /// Reads the map, or takes `usual`, and checks it against the description for the run's number of places.
+    /// Reads the map, or uses `usual`, and checks it against the description for the run's number of places.
     pub fn open(
         options: &HubArguments,
         arguments: A,
@@ -111,7 +111,7 @@ where
         self.run_with(arguments, describe, body).await
     }
 
-    /// Runs all tasks at their places, with another argument than that of the description.
+    /// Runs all tasks at their places, with an argument other than that of the description.
     pub async fn run_with<T, V, D, B, F>(self, argument: T, describe: D, body: B) -> isles::Result<HubRun<V>>
     where
         T: Serialize + DeserializeOwned + Clone + 'static,

@@ -27,7 +27,7 @@ pub struct SemaphoreLoop {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Looped {
     loops: u32,
-    /// Time of all loops but the first, in nanoseconds; 0 for the task that does not measure.
+    /// Time of all loops except the first, in nanoseconds; 0 for the task that does not measure.
     nanoseconds: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Nodes whose children are still to be visited, as a bag that is balanced over places.
+//! Nodes with unvisited children, as a bag balanced over places.
 //!
-//! An entry is a node and the range of its children that are not visited. Half of each range is given away, as X10's
-//! UTS does (W. Zhang et al., 2014), so a thief gets nodes of all depths. Invariant: each child is in one range of one
-//! bag, or has been counted in one.
+//! An entry is a node and the range of its unvisited children. A thief gets half of each range, as in X10's UTS (W.
+//! Zhang et al., 2014), so it gets nodes of all depths. Invariant: each child is in one range of one bag, or has been
+//! counted in one.
 
 use super::tree::{NodeState, SearchTree, TreeRules, TreeSize, child, root};
 use isles::Cycles;
@@ -11,11 +11,11 @@ use isles::prelude::*;
 use isles_app::frame::add_done;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Cycles of a node on a modelled core: a block of SHA-1, some 900 cycles of a Pentium, a logarithm, and the rest. An
-/// estimate of ours.
+/// Cycles per node on a modelled core: a block of SHA-1, about 900 cycles of a Pentium, a logarithm, and the rest. Our
+/// estimate.
 const NODE: Cycles = Cycles(1200);
 
-/// A node with children that are not visited.
+/// A node with unvisited children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OpenNode {
     state: NodeState,
@@ -38,7 +38,7 @@ pub struct TreeBag {
 }
 
 impl TreeBag {
-    /// Returns the bag of a tree whose root is visited.
+    /// Creates the bag of a tree with a visited root.
     pub fn new(rules: TreeRules) -> TreeBag {
         let tree = SearchTree::new(rules);
         let (mut entries, mut size) = (Vec::new(), TreeSize::default());
@@ -62,7 +62,7 @@ fn visit(tree: &SearchTree, entries: &mut Vec<OpenNode>, size: &mut TreeSize, st
 impl Bag for TreeBag {
     type Result = TreeSize;
 
-    // The stack and the counts are variables of the loop: through `self` a node takes a quarter longer.
+    // The stack and the counts are local variables: through `self` a node takes a quarter longer.
     fn process(&mut self, count: usize) -> usize {
         let mut entries = std::mem::take(&mut self.entries);
         let mut size = self.size;
@@ -93,7 +93,7 @@ impl Bag for TreeBag {
             }
         }
         if given.is_empty() {
-            // One child each: the upper nodes have the larger trees.
+            // With one child each, the upper nodes have the larger trees.
             given = self.entries.drain(..self.entries.len() / 2).collect();
         }
         let has_any = !given.is_empty();
@@ -115,7 +115,7 @@ impl Bag for TreeBag {
     }
 }
 
-/// Serialized form of a bag: words, which go as one block.
+/// Serialised form of a bag: words, sent as one block.
 #[derive(Serialize, Deserialize)]
 struct SerializedBag {
     rules: TreeRules,
@@ -159,7 +159,7 @@ mod tests {
     use crate::tree::SAMPLES;
     use proptest::prelude::*;
 
-    /// A part of a sample tree that is small enough for a debug build.
+    /// Returns a part of a sample tree that is small enough for a debug build.
     fn small(index: usize) -> TreeRules {
         use crate::tree::{GeometricShape, TreeKind};
         let rules = SAMPLES[index % SAMPLES.len()].rules;

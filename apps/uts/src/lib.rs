@@ -1,4 +1,4 @@
-//! The Unbalanced Tree Search: an unpredictable tree, whose nodes are balanced over all places.
+//! The Unbalanced Tree Search: an unpredictable tree whose nodes are balanced over all places.
 //!
 //! [`tree`] has the published trees and knows no places, [`bag`] makes a tree a bag of `isles::glb`, `run` is the
 //! application. Invariant: the counted size does not depend on the distribution of nodes.

@@ -1,4 +1,4 @@
-//! The application `uts`: which tree, the run over all places, and the check against the published sizes.
+//! The application `uts`: the choice of the tree, the run over all places, and the check against the published sizes.
 //!
 //! Invariant: a published tree is checked in each run, another one with `--verify`.
 
@@ -13,7 +13,7 @@ use isles_app::frame::{
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Greatest depth that can be asked for: a tree of depth 16 has some 7 billion nodes.
+/// Largest accepted depth: a tree of depth 16 has about 7 billion nodes.
 const DEPTH_MAX: u32 = 1000;
 
 /// The arguments of `isles run uts`.
@@ -35,7 +35,7 @@ pub struct TreeSearch {
     balance: BalanceArguments,
 }
 
-/// Tree that is searched, and the balancing.
+/// The tree to search, and the balancing.
 #[derive(Serialize)]
 pub struct SearchInput {
     tree: String,
@@ -53,7 +53,7 @@ pub struct SearchFound {
 }
 
 impl TreeSearch {
-    /// The rules of the tree.
+    /// Returns the rules of the tree.
     fn rules(&self) -> Result<TreeRules, Failure> {
         let sample = SAMPLES.iter().find(|sample| sample.name.eq_ignore_ascii_case(&self.tree));
         let names = || SAMPLES.map(|sample| sample.name).join(", ");

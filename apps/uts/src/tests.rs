@@ -17,7 +17,7 @@ const SHALLOW: [(&str, u32, (u64, u64, u32)); 8] = [
     ("T5", 10, (5577, 3111, 10)),
 ];
 
-/// A sample tree with another depth.
+/// Returns a sample tree with another depth.
 fn shallow(name: &str, wanted: u32) -> TreeRules {
     let mut rules = SAMPLES.iter().find(|sample| sample.name == name).expect("a sample").rules;
     match &mut rules.kind {
@@ -29,7 +29,7 @@ fn shallow(name: &str, wanted: u32) -> TreeRules {
 
 #[test]
 fn nodes_are_the_digests_of_a_second_program() {
-    // Of `apps/uts/tests/uts.py`, which uses another SHA-1.
+    // From `apps/uts/tests/uts.py`, which uses another SHA-1.
     let first = root(19);
     assert_eq!(first, [0xc698_8ab7, 0x0cc9_559a, 0xe4d6_cba2, 0x54e2_9a84, 0x5a85_f86b]);
     assert_eq!(child(&first, 0), [0x2fb3_1310, 0x3028_0c16, 0x17a8_1d6a, 0x49c1_e29e, 0xffb1_9645]);
@@ -45,7 +45,7 @@ fn sizes_are_those_of_a_second_program() {
     }
 }
 
-/// A walk of 4 million nodes: for builds that are optimised.
+/// A walk of 4 million nodes, for optimised builds.
 #[test]
 #[ignore = "takes long in a build for debugging; `./test --long glb` runs it"]
 fn the_sample_trees_have_their_published_sizes() {

@@ -1,9 +1,9 @@
 //! The trees of the Unbalanced Tree Search benchmark, and the number of children of a node.
 //!
 //! S. Olivier, J. Huan, J. Liu, J. Prins, J. Dinan, P. Sadayappan, C.-W. Tseng: "UTS: An Unbalanced Tree Search
-//! Benchmark" (LCPC 2006). A node is 20 bytes, the SHA-1 of its parent's and of its number among its siblings, so a tree
-//! is the same wherever its nodes are visited. Knows no places. Invariant: the numbers of children are those of the
-//! published C program bit for bit; the sizes that it was published with are in [`SAMPLES`].
+//! Benchmark" (LCPC 2006). A node is 20 bytes, the SHA-1 of its parent's and of its number among its siblings, so a
+//! tree does not depend on where its nodes are visited. This module knows no places. Invariant: the numbers of
+//! children are those of the published C program bit for bit; the published sizes are in [`SAMPLES`].
 
 use serde::{Deserialize, Serialize};
 use sha1::block_api::compress;
@@ -79,7 +79,7 @@ pub struct TreeSize {
 }
 
 impl TreeSize {
-    /// Both together.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: TreeSize) {
         self.nodes += other.nodes;
         self.leaves += other.leaves;
@@ -87,7 +87,7 @@ impl TreeSize {
     }
 }
 
-/// A tree that was published with its size.
+/// A tree with a published size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleTree {
     /// Its name.
@@ -131,10 +131,10 @@ pub const SAMPLES: [SampleTree; 7] = [
     sample("T3L", rules(binomial(0.200_014, 5), 2000, 7), size(111_345_631, 17_844, 89_076_904)),
 ];
 
-/// The name of a node: 20 bytes as big-endian words. All else of a node follows from it and from its depth.
+/// The identity of a node: 20 bytes as big-endian words, which with its depth determine everything else.
 pub type NodeState = [u32; 5];
 
-/// SHA-1 of the first 16 bytes of `block`, or of all 20, and `last`.
+/// Returns the SHA-1 of the 20 bytes of `head`, followed by the 4 bytes of `last` if there is one.
 #[inline]
 fn hash(head: [u32; 5], last: Option<u32>) -> NodeState {
     let (mut words, mut len) = ([0_u32; 16], 5);
@@ -153,24 +153,24 @@ fn hash(head: [u32; 5], last: Option<u32>) -> NodeState {
     state
 }
 
-/// The root of the trees with this seed.
+/// Returns the root of the trees with this seed.
 pub fn root(seed: u32) -> NodeState {
     hash([0, 0, 0, 0, seed], None)
 }
 
-/// Child `number` of a node.
+/// Returns child `number` of a node.
 #[inline]
 pub fn child(parent: &NodeState, number: u32) -> NodeState {
     hash(*parent, Some(number))
 }
 
-/// The uniform number of a node, at least 0 and less than 1.
+/// Returns the uniform random number of a node, in `[0, 1)`.
 #[inline]
 fn uniform(state: &NodeState) -> f64 {
     f64::from(state[4] & 0x7fff_ffff) / 2_147_483_648.0
 }
 
-/// The rules of a tree, with derived numbers for each depth.
+/// The rules of a tree, with values precomputed for each depth.
 #[derive(Clone, Debug)]
 pub struct SearchTree {
     rules: TreeRules,
@@ -180,7 +180,7 @@ pub struct SearchTree {
 }
 
 impl SearchTree {
-    /// The tree of these rules.
+    /// Creates the tree with these rules.
     pub fn new(rules: TreeRules) -> SearchTree {
         let depths = match rules.kind {
             TreeKind::Binomial { .. } => 0,
@@ -192,7 +192,7 @@ impl SearchTree {
         SearchTree { rules, logarithms: (0..depths).map(logarithm).collect() }
     }
 
-    /// Its rules.
+    /// Returns its rules.
     pub fn rules(&self) -> TreeRules {
         self.rules
     }
@@ -235,7 +235,7 @@ fn binomial_children(state: &NodeState, probability: f64, children: u32) -> u32 
     if uniform(state) < probability { children.min(CHILDREN_MAX) } else { 0 }
 }
 
-/// The expected number of children of a geometric node at `depth`.
+/// Returns the expected number of children of a geometric node at `depth`.
 fn expected_children(rules: &TreeRules, depth: u32) -> f64 {
     let root_children = f64::from(rules.root_children);
     let (shape, depth_max) = match rules.kind {

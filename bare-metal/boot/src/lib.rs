@@ -1,9 +1,9 @@
-//! The way from the PVH entry of an image to 64-bit Rust: page tables, descriptors, FPU, stack.
+//! From the PVH entry of an image to 64-bit Rust: page tables, descriptors, FPU, stack.
 //!
-//! QEMU enters an image by its note of type 18 (Xen's PVH boot ABI: 32-bit protected mode, no paging, EBX = address of
-//! the start information). The entry maps the first 4 GiB one to one by pages of 2 MiB, the upper half of them
-//! uncached, for supervisor mode only, enables SSE, and calls `bare_start` with the address of the start information.
-//! QEMU has cleared the bss section.
+//! QEMU enters an image through its note of type 18 (Xen's PVH boot ABI: 32-bit protected mode, no paging, EBX =
+//! address of the start information). The entry identity-maps the first 4 GiB by pages of 2 MiB, the upper half of
+//! them uncached, for supervisor mode only, enables SSE, and calls `bare_start` with the address of the start
+//! information. QEMU has cleared the bss section.
 
 #![no_std]
 
@@ -104,7 +104,7 @@ bare_stack_top:
 );
 
 // NEED: the tables and the guard page are symbols of the assembly above.
-// SOUND: they have this size and alignment; of the page only the address is used.
+// SOUND: they have this size and alignment; only the address of the page is used.
 unsafe extern "C" {
     #[link_name = "bare_page_directories"]
     static PAGE_DIRECTORIES: [AtomicU64; 2048];
@@ -112,7 +112,7 @@ unsafe extern "C" {
     static GUARD_PAGE: u8;
 }
 
-/// Returns the address of the page below the stack of the boot, on which `main` runs. It is mapped.
+/// Returns the address of the page below the boot stack, on which `main` runs. It is mapped.
 pub fn guard_page() -> usize {
     &raw const GUARD_PAGE as usize
 }

@@ -1,7 +1,8 @@
-//! Functions for C programs on a bare core: console, time, interrupts, sleep, the end, and numbers as text.
+//! Functions for C programs on a bare core: console, time, interrupts, sleep, exit, and number formatting.
 //!
-//! `include/bare.h` declares it. The rest of the C library is C, in this folder; RCCE comes from the folder `c` of
-//! Isles, unmodified. Floating-point numbers pass as bits, because Rust code for bare cores uses no SSE registers.
+//! `include/bare.h` declares them. The rest of the C library is C, in this folder; RCCE comes from the folder `c` of
+//! Isles, unmodified. Floating-point numbers are passed as bits, because Rust code for bare cores uses no SSE
+//! registers.
 
 #![no_std]
 
@@ -12,7 +13,7 @@ mod thread;
 use bare_core::{chip, console, interrupt, program, timer};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-// NEED: the start of a C program is C.
+// NEED: C programs are started by C code.
 // SOUND: `system.c` defines it with this type.
 unsafe extern "C" {
     /// Sets up the C library, runs `main` of the program and ends the core.
@@ -28,18 +29,18 @@ fn start() -> i32 {
 /// Writes bytes to the console.
 ///
 /// # Safety
-/// `text` has `bytes` bytes.
+/// `text` must point to `bytes` readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bare_write(text: *const u8, bytes: usize) {
     // NEED: C passes a text as address and length.
-    // SOUND: the caller says that these bytes are there.
+    // SOUND: the caller guarantees these bytes.
     console::write(unsafe { core::slice::from_raw_parts(text, bytes) });
 }
 
-/// Writes a number as `printf` does, and returns the number of characters; they are cut to `room`.
+/// Writes a number as `printf` does, truncated to `room` characters, and returns their number.
 ///
 /// # Safety
-/// `text` has room for `room` bytes.
+/// `text` must point to `room` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bare_format_double(
     bits: u64,
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn bare_format_double(
     room: usize,
 ) -> usize {
     // NEED: C passes memory as address and length.
-    // SOUND: the caller says that it is there, and nobody else uses it during the call.
+    // SOUND: the caller guarantees the memory, and nothing else uses it during the call.
     let text = unsafe { core::slice::from_raw_parts_mut(text, room) };
     number::format(f64::from_bits(bits), conversion, precision as usize, is_alternate, text)
 }
@@ -67,24 +68,24 @@ pub extern "C" fn bare_nanoseconds() -> u64 {
     timer::nanoseconds()
 }
 
-/// Returns the milliseconds that the timer has counted.
+/// Returns the milliseconds counted by the timer.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_milliseconds() -> u64 {
     timer::milliseconds()
 }
 
-/// Sleeps for at least that many milliseconds; interrupts are handled.
+/// Sleeps for at least that many milliseconds; interrupts are handled meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_sleep(milliseconds: u32) {
     timer::sleep_milliseconds(milliseconds.into());
 }
 
-/// Sleeps until the next interrupt, which is that of the timer within a millisecond; ends the core with a line if
-/// another core of the program has failed.
+/// Sleeps until the next interrupt; that of the timer comes within a millisecond. Ends the core with a line if another
+/// core of the program has failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_wait() {
     if let Some(stopped) = chip::stopped_core(chip::Needed::Any) {
-        // One more time of waiting: what this core waits for may have come before the other stopped.
+        // One more wait: the awaited value may have arrived before the other core stopped.
         if WAITS_WITHOUT_HOPE.fetch_add(1, Ordering::Relaxed) > 2 {
             bare_core::println!("{stopped}");
             program::exit(1);
@@ -128,13 +129,13 @@ pub extern "C" fn bare_rates() -> u32 {
     tile | mesh << 16
 }
 
-/// A core of the chip.
+/// Returns the index of a core of the chip, if the number is valid.
 fn core_of_chip(number: i32) -> Option<usize> {
     usize::try_from(number).ok().filter(|core| *core < bare_core::map::CORES)
 }
 
-/// Takes the lock register of a core, and waits while it is held. Returns 0, or -1 if there is no such core or one of
-/// the program has stopped.
+/// Takes the lock register of a core, and waits while it is held. Returns 0, or -1 if there is no such core or a core
+/// of the program has stopped.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_acquire_lock(core: i32) -> i32 {
     core_of_chip(core).and_then(|core| chip::acquire_lock(core).ok()).map_or(-1, |()| 0)
@@ -180,12 +181,12 @@ pub extern "C" fn bare_set_handler(number: i32, handler: extern "C" fn()) -> i32
 /// Stores the address of the argument text, and returns the number of arguments.
 ///
 /// # Safety
-/// `text` is the address of a pointer.
+/// `text` must be the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bare_arguments(text: *mut usize) -> i32 {
     let (count, address) = program::arguments();
-    // NEED: C takes a second result by an address.
-    // SOUND: the caller says that it is that of a pointer.
+    // NEED: C returns a second result through an address.
+    // SOUND: the caller guarantees that it is the address of a pointer.
     unsafe { *text = address };
     count as i32
 }
@@ -193,7 +194,7 @@ pub unsafe extern "C" fn bare_arguments(text: *mut usize) -> i32 {
 /// Stores address and length of the program's shared memory.
 ///
 /// # Safety
-/// `bytes` is the address of a number of 64 bits.
+/// `bytes` must be the address of a 64-bit number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bare_shared_memory(bytes: *mut u64) -> usize {
     let (address, length) = program::shared_memory();
@@ -203,7 +204,7 @@ pub unsafe extern "C" fn bare_shared_memory(bytes: *mut u64) -> usize {
     address
 }
 
-/// Returns the address of what libraries of the program share: zero at the start, 124 KiB.
+/// Returns the address of the memory shared by libraries of the program: 124 KiB, zero at the start.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_library_area() -> usize {
     program::library_area()

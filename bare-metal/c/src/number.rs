@@ -1,8 +1,8 @@
-//! Floating-point numbers as C's `printf` writes them: conversions f, e and g, to the last digit.
+//! Floating-point formatting as in C's `printf`: conversions f, e and g, exact to the last digit.
 
 use core::fmt::{self, Write};
 
-/// Text that ends where its memory does.
+/// Text that is truncated at the end of its memory.
 struct Text<'a> {
     bytes: &'a mut [u8],
     used: usize,
@@ -18,12 +18,12 @@ impl Write for Text<'_> {
     }
 }
 
-/// Longest text of a mantissa and exponent: a sign, 17 digits and more as asked for.
+/// Longest text of a mantissa and exponent: a sign, 17 digits, and more if requested.
 const SCIENTIFIC: usize = 160;
 
-/// Writes `value` to `into` and returns the bytes of the text. `conversion` is f, e, g or a capital of these.
+/// Writes `value` to `into` and returns the number of bytes. `conversion` is f, e or g, or its capital letter.
 ///
-/// `is_alternate`: there is a point even without digits behind it, and with g, zeros behind the last digit stay.
+/// With `is_alternate` there is always a point, and conversion g keeps trailing zeros.
 pub fn format(value: f64, conversion: u8, precision: usize, is_alternate: bool, into: &mut [u8]) -> usize {
     let mut text = Text { bytes: into, used: 0 };
     let precision = precision.min(120);
@@ -51,7 +51,7 @@ fn fixed(text: &mut Text<'_>, value: f64, precision: usize, is_alternate: bool) 
     let _ = write!(text, "{value:.precision$}{point}"); // as above
 }
 
-/// The exponent of `value` when rounded to `precision` digits behind the first, and the digits before it.
+/// Returns the digits of `value`, rounded to `precision` digits after the first, and the exponent.
 fn mantissa(value: f64, precision: usize, into: &mut [u8; SCIENTIFIC]) -> (&str, i32) {
     let mut text = Text { bytes: into, used: 0 };
     let _ = write!(text, "{value:.precision$e}"); // as above
@@ -61,7 +61,7 @@ fn mantissa(value: f64, precision: usize, into: &mut [u8; SCIENTIFIC]) -> (&str,
     (digits, exponent.parse().unwrap_or(0))
 }
 
-/// `cuts_zeros`: without the zeros behind the last digit.
+/// Writes the scientific form; `cuts_zeros` removes trailing zeros.
 fn scientific(text: &mut Text<'_>, value: f64, precision: usize, is_alternate: bool, cuts_zeros: bool) {
     let mut memory = [0; SCIENTIFIC];
     let (digits, exponent) = mantissa(value, precision, &mut memory);

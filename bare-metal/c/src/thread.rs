@@ -1,7 +1,7 @@
 //! Threads and devices for C programs; `include/bare.h` declares them.
 //!
-//! Numbers stand for threads and devices. A number that is none, as well as a refusal, is -1 for the caller, never a
-//! stop of the core. The library of RCCE is for one thread of a core; `malloc` and `printf` are for all.
+//! Threads and devices are identified by numbers. An invalid number or a refusal returns -1 to the caller and never
+//! stops the core. The RCCE library may be used by one thread of a core only; `malloc` and `printf` by all.
 
 use bare_core::device::{Device, Mode};
 use bare_core::thread::{self, End, ThreadId};
@@ -26,7 +26,7 @@ pub extern "C" fn bare_thread_self() -> i32 {
     thread::current().number() as i32
 }
 
-/// Lets the other threads that are ready run first.
+/// Lets other ready threads run first.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_thread_yield() {
     thread::start_scheduler();
@@ -37,7 +37,7 @@ pub extern "C" fn bare_thread_yield() {
 /// thread, or it is `main` or the caller.
 ///
 /// # Safety
-/// `value` is null or the address of an `int`.
+/// `value` must be null or the address of an `int`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bare_thread_join(number: i32, value: *mut i32) -> i32 {
     let Some(thread) = thread_of(number).filter(|thread| number != 0 && *thread != thread::current()) else {
@@ -45,14 +45,14 @@ pub unsafe extern "C" fn bare_thread_join(number: i32, value: *mut i32) -> i32 {
     };
     let End::Returned(returned) = thread::join(thread) else { return -1 };
     if !value.is_null() {
-        // NEED: C takes a second result by an address.
-        // SOUND: the caller says that it is that of an int.
+        // NEED: C returns a second result through an address.
+        // SOUND: the caller guarantees that it is the address of an int.
         unsafe { *value = returned };
     }
     0
 }
 
-/// Signals a thread; handlers of interrupts may. Returns 0, or -1 if there is no such thread.
+/// Signals a thread; may be called by interrupt handlers. Returns 0, or -1 if there is no such thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_signal(number: i32) -> i32 {
     thread_of(number).map_or(-1, |thread| {
@@ -61,15 +61,15 @@ pub extern "C" fn bare_signal(number: i32) -> i32 {
     })
 }
 
-/// Waits until this thread has a signal, and takes it.
+/// Waits until this thread has a signal, and consumes it.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_wait_signal() {
     thread::start_scheduler();
     thread::wait();
 }
 
-/// Opens a device on a channel of this core, which writes to a channel of a rank. Returns its number, or -1 if there is
-/// no such rank, channel or mode, if all devices are open, or if one is open on the channel.
+/// Opens a device on a channel of this core, which writes to a channel of a rank. Returns its number, or -1 if there
+/// is no such rank, channel or mode, if all devices are open, or if the channel has one.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_device_open(channel: u32, rank: i32, rank_channel: u32, mode: i32) -> i32 {
     let open = || {
@@ -81,7 +81,7 @@ pub extern "C" fn bare_device_open(channel: u32, rank: i32, rank_channel: u32, m
     open().map_or(-1, |device| device.number() as i32)
 }
 
-/// Closes a device; -1 if there is none of the number.
+/// Closes a device. Returns 0, or -1 if the number is invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_device_close(number: i32) -> i32 {
     device_of(number).map_or(-1, |device| {
@@ -90,25 +90,25 @@ pub extern "C" fn bare_device_close(number: i32) -> i32 {
     })
 }
 
-/// Waits for a message of a device, and returns its bytes; -1 if there is no such device, it is longer than `room`, or
-/// a core has stopped.
+/// Waits for a message of a device, and returns its length; -1 if there is no such device, the message is longer than
+/// `room`, or a core has stopped.
 ///
 /// # Safety
-/// `into` has room for `room` bytes.
+/// `into` must point to `room` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bare_device_read(number: i32, into: *mut u8, room: usize) -> i64 {
     // NEED: C passes memory as address and length.
-    // SOUND: the caller says that it is there, and nobody else uses it during the call.
+    // SOUND: the caller guarantees the memory, and nothing else uses it during the call.
     let into = unsafe { core::slice::from_raw_parts_mut(into, room) };
     let header = device_of(number).and_then(|device| device.read(into).ok());
     header.map_or(-1, |header| i64::from(header.length))
 }
 
 /// Sends a message to the peer of a device, and waits while the buffer there is full. Returns 0, or -1 if there is no
-/// such device, it is too long, or a core has stopped.
+/// such device, the message is too long, or a core has stopped.
 ///
 /// # Safety
-/// `bytes` has `length` bytes.
+/// `bytes` must point to `length` readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bare_device_write(number: i32, bytes: *const u8, length: usize) -> i32 {
     // NEED: as above.

@@ -1,22 +1,22 @@
-//! Doorbells: how a core interrupts another one.
+//! Doorbells, with which a core interrupts another one.
 //!
-//! The ivshmem device has a register for each sender into which it writes the number of a core and of a vector; QEMU
-//! passes that on by an event of the host, and the device of the target makes an interrupt of it (MSI-X). A device
-//! without doorbells has no MSI-X table; then the timer of the target finds the pin or message within a millisecond.
+//! The ivshmem device has a register into which a sender writes the numbers of a core and of a vector; QEMU forwards
+//! that by a host event, which the target's device turns into an interrupt (MSI-X). A device without doorbells has no
+//! MSI-X table; then the timer of the target finds the pin or message within a millisecond.
 
 use crate::{chip, interrupt, machine};
 use bare_map::{self as map, record};
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Offset of the doorbell in the first memory of the device.
+/// Offset of the doorbell in the first memory region of the device.
 const DOORBELL: u32 = 12;
-/// Address to which a device writes the interrupt of the only processor.
+/// Address to which a device writes interrupts for the only processor.
 const MESSAGE_ADDRESS: u32 = 0xfee0_0000;
 
 /// Address of the registers of the device, or 0 if it has no doorbells.
 static REGISTERS: AtomicU32 = AtomicU32::new(0);
 
-/// Lets the device make interrupts: vector 0 of it is that of pins, vector 1 that of messages.
+/// Enables the device's interrupts: its vector 0 is for pins, vector 1 for messages.
 pub(crate) fn start() {
     let Some(device) = machine::find_bells() else { return };
     for (entry, vector) in [interrupt::PINS, interrupt::MESSAGES].into_iter().enumerate() {
@@ -46,7 +46,7 @@ pub(crate) fn ring_for_pin(core: usize) {
     ring(core, 0);
 }
 
-/// Rings for a message in the buffer of `core`, if it has asked for that.
+/// Rings for a message in the buffer of `core`, if it has requested that.
 pub(crate) fn ring_for_message(core: usize) {
     // The entry is written before the request is read, as `request` is written before the ring is read.
     fence(Ordering::SeqCst);
@@ -55,7 +55,7 @@ pub(crate) fn ring_for_message(core: usize) {
     }
 }
 
-/// Tells senders whether they must ring for messages.
+/// Sets whether senders must ring for messages.
 pub(crate) fn request(is_needed: bool) {
     let wanted = wanted(chip::core());
     if wanted.load(Ordering::Relaxed) != u32::from(is_needed) {
@@ -64,7 +64,7 @@ pub(crate) fn request(is_needed: bool) {
     }
 }
 
-/// The word of `core` that says whether it wants a doorbell for each message.
+/// Returns the word of `core` that is nonzero if it wants a doorbell for each message.
 fn wanted(core: usize) -> &'static AtomicU32 {
     &machine::window(map::record_of(core) + record::BELL, 1)[0]
 }

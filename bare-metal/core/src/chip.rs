@@ -1,4 +1,5 @@
-//! The chip as a core sees it: its number, its place in the mesh, rates, tile locks, pins of other cores, their states.
+//! The chip as seen by a core: its number, its place in the mesh, rates, tile locks, pins of other cores, their
+//! states.
 
 use crate::interrupt::Pin;
 use crate::{bell, machine, program, timer};
@@ -7,7 +8,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use map::{record, register};
 
-/// A core that has stopped although its program goes on.
+/// A core that has stopped while its program continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoppedCore {
     /// Number of the core.
@@ -44,19 +45,19 @@ fn word(offset: usize) -> &'static AtomicU32 {
     &machine::window(offset, 1)[0]
 }
 
-/// The word at `offset` of the record of this core.
+/// Returns the word at `offset` of the record of this core.
 pub(crate) fn own_record(offset: usize) -> &'static AtomicU32 {
     word(map::record_of(core()) + offset)
 }
 
 /// Returns `true` if the window is mapped.
 ///
-/// From then on the console is a ring; before, it is the serial line.
+/// After that the console is a ring; before, it is the serial line.
 pub(crate) fn has_joined() -> bool {
     PHYSICAL.load(Ordering::Relaxed) != 0
 }
 
-/// Maps the chip's memory and takes this core's part of it.
+/// Maps the chip's memory and claims this core's part of it.
 pub(crate) fn join(core: usize, physical: u64) {
     machine::map_window(physical);
     CORE.store(core, Ordering::Relaxed);
@@ -72,9 +73,9 @@ pub(crate) fn join(core: usize, physical: u64) {
     own_record(record::STATE).store(record::RUNNING, Ordering::Release);
 }
 
-/// Returns the rates of this core's tile and of the mesh in MHz, as the launcher has set them.
+/// Returns the rates of this core's tile and of the mesh in MHz, as set by the launcher.
 ///
-/// An emulator takes as long as it takes: the rates are data for programs, they slow nothing.
+/// The rates are only data for programs: they do not change the speed of the emulator.
 pub fn rates_mhz() -> (u32, u32) {
     let rates = word(map::registers_of(tile()) + register::RATES).load(Ordering::Relaxed);
     (rates & 0xffff, rates >> 16)
@@ -88,26 +89,26 @@ pub fn acquire_lock(core: usize) -> Result<(), StoppedCore> {
     timer::wait_for(Needed::Any, || try_lock(core).then_some(()))
 }
 
-/// Takes the lock of `core` if it is free, and returns whether it was.
+/// Takes the lock of `core` if it is free; returns `true` on success.
 pub fn try_lock(core: usize) -> bool {
     let own = self::core() as u32 + 1;
     // PAIR bare.lock: observe
     lock(core).compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
 }
 
-/// Releases the lock of `core`, whoever holds it, as on the SCC.
+/// Releases the lock of `core`, regardless of its holder, as on the SCC.
 pub fn release_lock(core: usize) {
     // PAIR bare.lock: publish
     lock(core).store(0, Ordering::Release);
 }
 
-/// The lock register of `core`.
+/// Returns the lock register of `core`.
 pub(crate) fn lock(core: usize) -> &'static AtomicU32 {
     assert!(core < map::CORES, "core {core}; allowed: 0 to {}", map::CORES - 1);
     word(map::lock_of(core))
 }
 
-/// Raises an interrupt pin of `core`, which handles it once however often it was raised meanwhile.
+/// Raises an interrupt pin of `core`, which handles it once even if it was raised several times meanwhile.
 pub fn interrupt_core(core: usize, pin: Pin) {
     assert!(core < map::CORES, "core {core}; allowed: 0 to {}", map::CORES - 1);
     // PAIR bare.pins: publish
@@ -115,7 +116,7 @@ pub fn interrupt_core(core: usize, pin: Pin) {
     bell::ring_for_pin(core);
 }
 
-/// Takes those raised pins of this core that are among `wanted`, one bit each; the others stay raised.
+/// Takes the raised pins of this core that are in `wanted`, one bit each; the others stay raised.
 pub(crate) fn take_pins(wanted: u32) -> u32 {
     let pins = word(map::pins_of(core()));
     if pins.load(Ordering::Relaxed) & wanted == 0 {
@@ -125,18 +126,18 @@ pub(crate) fn take_pins(wanted: u32) -> u32 {
     pins.fetch_and(!wanted, Ordering::Acquire) & wanted
 }
 
-/// The cores of the program that a wait needs.
+/// The cores of the program that a wait depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
-    /// One that nobody can name: all may end well but one.
+    /// An unknown one: the wait fails once all others have ended.
     Any,
     /// All: none may end.
     All,
 }
 
-/// Returns a core of this program, other than this one, whose end leaves a wait without hope.
+/// Returns a core of this program, other than this one, that has stopped so that a wait cannot succeed.
 ///
-/// A core that has ended with an exit code of 0 is one only if all are needed, or if all others have ended.
+/// A core with exit code 0 counts only if all are needed, or if all others have ended.
 pub fn stopped_core(needed: Needed) -> Option<StoppedCore> {
     let mut ended = None;
     let mut lives = false;
@@ -145,7 +146,7 @@ pub fn stopped_core(needed: Needed) -> Option<StoppedCore> {
         let state = word(map::record_of(core) + record::STATE).load(Ordering::Acquire);
         let code = word(map::record_of(core) + record::EXIT_CODE).load(Ordering::Relaxed);
         match state {
-            // The cause: those that have ended with an error may have done so because of this one.
+            // The cause: cores that ended with an error may have done so because of this one.
             record::FAULTED | record::LOST => return Some(StoppedCore { core, state }),
             record::ENDED => ended = ended.max(Some((code != 0, core))),
             _ => lives = true,
@@ -155,7 +156,7 @@ pub fn stopped_core(needed: Needed) -> Option<StoppedCore> {
     ended.filter(is_hopeless).map(|(_, core)| StoppedCore { core, state: record::ENDED })
 }
 
-/// The words of the message buffer of `core`.
+/// Returns the words of the message buffer of `core`.
 pub(crate) fn buffer(core: usize) -> &'static [AtomicU64] {
     machine::wide_window(map::buffer_of(core), map::BUFFER_BYTES / 8)
 }

@@ -1,6 +1,6 @@
-//! The console of a core: a ring of 64 KiB that the launcher reads, and before the chip is mapped the serial line.
+//! The console of a core: a ring of 64 KiB that the launcher reads; before the chip is mapped, the serial line.
 //!
-//! A writer never waits: what the launcher has not read in time is overwritten, and the launcher counts it.
+//! A writer never waits: bytes that the launcher has not read in time are overwritten, and the launcher counts them.
 
 use crate::{chip, interrupt, machine};
 use bare_map as map;
@@ -21,7 +21,7 @@ pub fn print(text: fmt::Arguments<'_>) {
     let _ = Console.write_fmt(text); // `write_str` above never fails
 }
 
-/// Writes bytes, whole even if an interrupt comes.
+/// Writes bytes without interruption by an interrupt handler.
 pub fn write(bytes: &[u8]) {
     if chip::has_joined() {
         interrupt::without(|| write_to_ring(bytes));

@@ -1,10 +1,9 @@
 //! The device of the operating system Xipx: a channel between threads of two cores over their message buffers.
 //!
 //! After M. Ziwisky and D. Brylow, "BareMichael" (MARC 2012), section IV A. A core has several devices, each open on a
-//! channel and with buffers made beforehand. An interrupt, or whoever polls, moves the entries of the core's ring into
-//! the buffers of the device of their channel, and signals the thread that waits there. An entry without an open
-//! device, or whose device has no free buffer, stays in the ring until that has changed; so no entry is lost, and those
-//! behind it wait.
+//! channel and with preallocated buffers. An interrupt or a polling thread moves the entries of the core's ring into
+//! the buffers of the device of their channel, and signals the thread that waits there. An entry stays in the ring
+//! while its channel has no open device, or the device no free buffer; so no entry is lost, and later ones wait.
 
 use crate::interrupt::{self, Guarded, Hook};
 use crate::message::{self, Channels, LONGEST, MessageError};
@@ -13,23 +12,23 @@ use crate::{bell, chip, timer};
 use bare_mpb::Header;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Devices of a core.
+/// Maximum number of devices of a core.
 pub const DEVICES_MAX: usize = 4;
-/// Messages that a device can hold beside those in the ring.
+/// Number of messages that a device can hold in addition to those in the ring.
 pub const BUFFERS: usize = 4;
 /// Time for which a polling reader spins before it waits for the doorbell; longer than a sleep.
 const POLL_NANOSECONDS: u64 = 1_500_000;
-/// Looks into the ring between two at the clock.
+/// Number of ring checks between two clock reads.
 const LOOKS: u32 = 50;
-/// Ticks of the timer between two looks of a waiting reader whether its program has stopped.
+/// Timer ticks between two checks of a waiting reader for the end of its program.
 const TICKS_TO_CHECK: u32 = 16;
 
-/// Notification mode of a reader: the way in which it learns of a message.
+/// The way in which a reader learns of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It looks into the ring for some time, and waits for an interrupt if nothing comes.
+    /// Polls the ring for some time, then waits for an interrupt.
     Poll,
-    /// By an interrupt for each message.
+    /// Waits for an interrupt for each message.
     Interrupt,
 }
 
@@ -65,10 +64,10 @@ struct Slot {
     is_open: bool,
     channel: u16,
     mode: Mode,
-    /// Rank and channel that `write` sends to.
+    /// Rank and channel to which `write` sends.
     peer: (usize, u16),
     waiting: Option<ThreadId>,
-    /// Messages ever put into buffers and ever taken out.
+    /// Total messages put into buffers and taken out.
     put: usize,
     taken: usize,
     buffers: [Buffer; BUFFERS],
@@ -92,7 +91,7 @@ impl Slot {
         }
     }
 
-    /// Takes the oldest message out of the buffers.
+    /// Takes the oldest message from the buffers.
     fn take(&mut self, into: &mut [u8]) -> Option<Result<Header, MessageError>> {
         if self.put == self.taken {
             return None;
@@ -115,7 +114,7 @@ fn move_messages(slots: &mut [Slot; DEVICES_MAX]) {
         let slot = slots.iter_mut().find(|slot| slot.is_open && slot.channel == header.target_channel);
         let Some(slot) = slot.filter(|slot| slot.put - slot.taken < BUFFERS) else { return };
         let buffer = &mut slot.buffers[slot.put % BUFFERS];
-        // An entry never exceeds `LONGEST`, as `message::send` allows no more.
+        // An entry never exceeds `LONGEST`, the limit of `message::send`.
         let Ok(header) = ring.receive(&mut buffer.payload) else { return };
         buffer.header = header;
         slot.put += 1;
@@ -123,7 +122,7 @@ fn move_messages(slots: &mut [Slot; DEVICES_MAX]) {
     }
 }
 
-/// The interrupt of a message, or with 1 that of the timer, which stands in for a doorbell that was not rung.
+/// Handles the interrupt of a message, or with 1 that of the timer, which covers a missing doorbell.
 fn on_interrupt(is_timer: usize) -> usize {
     SLOTS.with(|slots| {
         move_messages(slots);
@@ -138,7 +137,7 @@ impl Device {
     /// Opens a device on `channel` of this core; it writes to `peer_channel` of the rank `peer`.
     ///
     /// # Errors
-    /// No device is free, or the channel has one.
+    /// No device is free, or the channel already has one.
     pub fn open(channel: u16, peer: usize, peer_channel: u16, mode: Mode) -> Result<Device, NotOpened> {
         thread::start();
         interrupt::set_hook(Hook::MoveMessages, on_interrupt);
@@ -163,10 +162,10 @@ impl Device {
         });
     }
 
-    /// Waits for the oldest message, and returns its header; one thread at a time.
+    /// Waits for the oldest message, and returns its header; only one thread at a time may call it.
     ///
     /// # Errors
-    /// It is longer than `into`, or a core has stopped.
+    /// The message is longer than `into`, or a core has stopped.
     pub fn read(self, into: &mut [u8]) -> Result<Header, MessageError> {
         let mut begin = None;
         loop {
@@ -178,7 +177,8 @@ impl Device {
                 self.wait()?;
                 continue;
             }
-            // Looks that disable no interrupts; a message that one has moved meanwhile is found afterwards.
+            // These checks do not disable interrupts; a message that an interrupt has moved meanwhile is found
+            // afterwards.
             let ring = message::ring(chip::core());
             if (0..LOOKS).any(|_| ring.peek().is_some()) {
                 continue;
@@ -192,7 +192,7 @@ impl Device {
         }
     }
 
-    /// Takes the oldest message if there is one, out of a buffer or straight out of the ring.
+    /// Takes the oldest message, if there is one, from a buffer or directly from the ring.
     fn look(self, into: &mut [u8]) -> (Option<Result<Header, MessageError>>, bool) {
         SLOTS.with(|slots| {
             let number = usize::from(self.0);
@@ -211,11 +211,11 @@ impl Device {
         })
     }
 
-    /// Waits for a signal, unless a message has come meanwhile.
+    /// Waits for a signal, unless a message has arrived meanwhile.
     fn wait(self) -> Result<(), MessageError> {
         let number = usize::from(self.0);
         if let Some(stopped) = chip::stopped_core(chip::Needed::Any) {
-            // The message that this thread waits for may have come before the other core stopped.
+            // The awaited message may have arrived before the other core stopped.
             let has_message = SLOTS.with(|slots| {
                 move_messages(slots);
                 slots[number].put != slots[number].taken
@@ -225,7 +225,7 @@ impl Device {
         SLOTS.with(|slots| {
             slots[number].waiting = Some(thread::current());
             request_bell(slots);
-            // Whoever writes from here on sees the request; what has come before is moved now, with the signal.
+            // Later writers see the request; earlier messages are moved now, with the signal.
             move_messages(slots);
         });
         thread::wait();
@@ -236,7 +236,7 @@ impl Device {
     /// Sends a message to the peer, and waits while its buffer is full.
     ///
     /// # Errors
-    /// It is too long, or a core has stopped.
+    /// The message is too long, or a core has stopped.
     pub fn write(self, payload: &[u8]) -> Result<(), MessageError> {
         let (channel, (rank, target)) = SLOTS.with(|slots| {
             let slot = &slots[usize::from(self.0)];
@@ -245,19 +245,19 @@ impl Device {
         message::send(rank, Channels { source: channel, target }, payload)
     }
 
-    /// Returns the number of the device, which a thread can be passed as its argument.
+    /// Returns the number of the device, which can be passed to a thread as its argument.
     pub fn number(self) -> usize {
         self.0.into()
     }
 
-    /// Returns the open device of a number.
+    /// Returns the open device with a number.
     pub fn of_number(number: usize) -> Option<Device> {
         let is_open = SLOTS.with(|slots| slots.get(number).is_some_and(|slot| slot.is_open));
         is_open.then_some(Device(number as u8))
     }
 }
 
-/// Asks senders for a doorbell if a device is open for interrupts, or if a thread waits.
+/// Requests doorbells from senders if a device is open for interrupts, or if a thread waits.
 fn request_bell(slots: &mut [Slot; DEVICES_MAX]) {
     let is_needed =
         slots.iter().any(|slot| slot.is_open && (slot.mode == Mode::Interrupt || slot.waiting.is_some()));

@@ -1,14 +1,14 @@
-//! The end of a core that cannot go on: a dump of what the processor had, a state that the others see.
+//! The end of a core that cannot continue: a dump of the processor state, and a state visible to the other cores.
 
 use crate::interrupt::{DOUBLE_FAULT, Frame, PAGE_FAULT};
 use crate::{chip, console, machine, println, program};
 use bare_map::record;
 use core::sync::atomic::Ordering;
 
-/// In place of a vector: a panic.
+/// Stands for a panic in place of a vector.
 pub const PANIC: u32 = 256;
 
-/// Vectors 0 to 21 in the words of the processor's manual.
+/// Vectors 0 to 21, as named in the processor's manual.
 const NAMES: [&str; 22] = [
     "divide error",
     "debug exception",
@@ -38,7 +38,7 @@ const NAMES: [&str; 22] = [
 const REGISTERS: [&str; 15] =
     ["r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rbp", "rdi", "rsi", "rdx", "rcx", "rbx", "rax"];
 
-/// Prints what an exception has saved, and stops the core.
+/// Prints the state saved by an exception, and stops the core.
 pub fn dump(frame: &Frame) -> ! {
     let vector = frame.vector as usize;
     let name = name_of(vector);
@@ -62,12 +62,12 @@ pub fn dump(frame: &Frame) -> ! {
     halt(vector as u32)
 }
 
-/// The name of an exception in the words of the processor's manual.
+/// Returns the name of an exception in the processor's manual.
 pub fn name_of(vector: usize) -> &'static str {
     NAMES.get(vector).unwrap_or(&"reserved")
 }
 
-/// Stops this core as one that has failed.
+/// Stops this core as failed.
 pub fn halt(vector: u32) -> ! {
     machine::set_interrupts(false);
     if chip::has_joined() {
@@ -78,7 +78,7 @@ pub fn halt(vector: u32) -> ! {
     machine::power_off(2)
 }
 
-/// Prints a line and stops this core as one that has failed.
+/// Prints a line and stops this core as failed.
 pub fn stop(why: core::fmt::Arguments<'_>) -> ! {
     println!("{why}");
     halt(PANIC)

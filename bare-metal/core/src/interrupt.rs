@@ -1,8 +1,8 @@
-//! Interrupts: the descriptor table, entry and return, the local controller, the two pins of a core.
+//! Interrupts: the descriptor table, entry and return, the local controller, and the two pins of a core.
 //!
 //! Vectors 0 to 31 are exceptions, which stop the core with a dump, or in user mode the thread. A pin is a bit of a
-//! word that all cores share. Whoever raises it rings the doorbell of the core, whose interrupt calls the handler;
-//! the timer looks at the word too, each millisecond.
+//! word shared by all cores. A core that raises it rings the target's doorbell, whose interrupt calls the handler; the
+//! timer also checks the word, each millisecond.
 
 use crate::{chip, fault, machine, timer};
 use core::arch::{asm, global_asm};
@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Vector of an exception that cannot be saved on the stack.
 pub const DOUBLE_FAULT: usize = 8;
-/// Vector of an access to a page that is not there, or closed.
+/// Vector of an access to a missing or closed page.
 pub const PAGE_FAULT: usize = 14;
 /// Vector of the timer.
 pub const TIMER: u64 = 32;
@@ -22,7 +22,7 @@ pub const MESSAGES: u64 = 34;
 const SPURIOUS: u32 = 47;
 /// Vector of system calls from user mode.
 pub const SYSTEM_CALL: usize = 48;
-/// Vector with which a thread yields the processor.
+/// Vector of the interrupt that yields the processor.
 const SWITCH: u64 = 49;
 const VECTORS: usize = 50;
 
@@ -30,7 +30,7 @@ const CONTROLLER: u32 = 0xfee0_0000;
 const END_OF_INTERRUPT: u32 = CONTROLLER + 0xb0;
 const SPURIOUS_REGISTER: u32 = CONTROLLER + 0xf0;
 
-/// An interrupt pin of a core, as the local controller of a P54C has two.
+/// An interrupt pin of a core; the local controller of a P54C has two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pin {
     /// LINT0.
@@ -39,7 +39,7 @@ pub enum Pin {
     Lint1,
 }
 
-/// The state of the program that an interrupt has saved.
+/// The program state saved by an interrupt.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frame {
@@ -166,9 +166,9 @@ bare_call_entry:
 );
 
 // NEED: the stubs are symbols of the assembly above.
-// SOUND: only their address is used.
+// SOUND: only its address is used.
 unsafe extern "C" {
-    /// The first of the stubs, 16 bytes each; not to be called from Rust.
+    /// The first of the stubs, 16 bytes each; must not be called from Rust.
     fn bare_stubs();
 }
 
@@ -182,7 +182,7 @@ unsafe impl Sync for Table {}
 
 static TABLE: Table = Table(UnsafeCell::new([[0; 2]; VECTORS]));
 
-/// Handlers of the pins; null: the pin waits for one.
+/// Handlers of the pins; while it is null, a raised pin stays pending.
 static HANDLERS: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 2];
 
 /// Installs the descriptors, and leaves interrupts disabled.
@@ -190,13 +190,13 @@ pub fn install() {
     let table = TABLE.0.get();
     for vector in 0..VECTORS {
         let address = (bare_stubs as *const () as usize + 16 * vector) as u64;
-        // Present, 64-bit interrupt gate, code segment 8; user mode may make system calls only.
+        // Present, 64-bit interrupt gate, code segment 8; user mode may only make system calls.
         let rights = if vector == SYSTEM_CALL { 0xee00 } else { 0x8e00 };
-        // A double fault has a stack of its own, the first that the task segment names.
+        // A double fault has its own stack, the first in the task segment.
         let stack = u64::from(vector == DOUBLE_FAULT);
         let low = address & 0xffff | 8 << 16 | stack << 32 | rights << 32 | (address >> 16 & 0xffff) << 48;
         // NEED: the table is a static, which the processor reads later.
-        // SOUND: this is the only function that accesses it, and is called once, with interrupts disabled.
+        // SOUND: only this function accesses it, and it is called once, with interrupts disabled.
         unsafe { (*table)[vector] = [low, address >> 32] };
     }
     let pointer =
@@ -204,7 +204,7 @@ pub fn install() {
     // NEED: an instruction.
     // SOUND: the table is complete and lives as long as the image.
     unsafe { asm!("lidt [{}]", in(reg) &pointer, options(nostack, readonly)) }
-    // The two controllers of a PC stay silent.
+    // The two legacy controllers of a PC stay masked.
     machine::write_port(0x21, 0xff);
     machine::write_port(0xa1, 0xff);
     machine::device_register(SPURIOUS_REGISTER).store(0x100 | SPURIOUS, Ordering::Relaxed);
@@ -234,17 +234,17 @@ pub fn set_handler(pin: Pin, handler: extern "C" fn()) {
 /// Action of threads and devices at an interrupt, in images that have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
-    /// Takes the address of the frame of the thread that is interrupted, and returns that of the thread to resume.
+    /// Takes the address of the interrupted thread's frame, and returns that of the thread to resume.
     Schedule,
-    /// Ends the thread of a frame in user mode because of an exception, and returns as [`Hook::Schedule`].
+    /// Ends a user-mode thread because of an exception, and returns like [`Hook::Schedule`].
     EndFaulty,
-    /// Moves messages out of the ring; the argument is 1 at the timer's interrupt.
+    /// Moves messages out of the ring; the argument is 1 for the timer's interrupt.
     MoveMessages,
-    /// Carries out the system call of a frame.
+    /// Executes the system call of a frame.
     Call,
 }
 
-/// Functions of the hooks; null: the image has none.
+/// Functions of the hooks; null if the image has none.
 static HOOKS: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 4];
 
 /// Sets the function of a hook, which runs with interrupts disabled.
@@ -257,16 +257,16 @@ pub(crate) fn set_hook(hook: Hook, function: fn(usize) -> usize) {
 fn call_hook(hook: Hook, argument: usize) -> Option<usize> {
     // PAIR bare.hook: observe
     let function = HOOKS[hook as usize].load(Ordering::Acquire);
-    // NEED: a function is kept as an address, which can be null.
-    // SOUND: only `set_hook` stores there, and it stores functions of this type.
+    // NEED: a function is stored as an address, which can be null.
+    // SOUND: only `set_hook` stores there, and only functions of this type.
     (!function.is_null())
         .then(|| unsafe { core::mem::transmute::<*mut (), fn(usize) -> usize>(function)(argument) })
 }
 
-/// Gives up the processor to another thread that is ready, if there are threads.
+/// Yields the processor to another ready thread, if there are threads.
 pub(crate) fn switch() {
-    // NEED: a software interrupt saves what a thread has as any other interrupt does.
-    // SOUND: its handler resumes this thread later with all its registers.
+    // NEED: a software interrupt saves the state of a thread like any other interrupt.
+    // SOUND: its handler later resumes this thread with all its registers.
     unsafe { asm!("int {}", const SWITCH) }
 }
 
@@ -298,7 +298,7 @@ extern "C" fn bare_interrupt(frame: &Frame) -> usize {
     call_hook(Hook::Schedule, own).unwrap_or(own)
 }
 
-/// Carries out a system call; called by the assembly above.
+/// Executes a system call; called by the assembly above.
 #[unsafe(no_mangle)]
 extern "C" fn bare_system_call(frame: &mut Frame) {
     call_hook(Hook::Call, core::ptr::from_mut(frame) as usize);
@@ -320,7 +320,7 @@ impl Frame {
 pub(crate) struct Guarded<T>(UnsafeCell<T>);
 
 // NEED: a static must be `Sync`.
-// SOUND: a core has one processor, and `with` lets nothing else run there.
+// SOUND: a core has one processor, and nothing else runs there during `with`.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -342,8 +342,8 @@ fn handle_pins() {
         // PAIR bare.handler: observe
         let handler = handler.load(Ordering::Acquire);
         if !handler.is_null() && chip::take_pins(1 << pin) != 0 {
-            // NEED: a handler is kept as an address, which can be null.
-            // SOUND: only `set_handler` stores there, and it stores functions of this type.
+            // NEED: a handler is stored as an address, which can be null.
+            // SOUND: only `set_handler` stores there, and only functions of this type.
             unsafe { core::mem::transmute::<*mut (), extern "C" fn()>(handler)() }
         }
     }

@@ -1,7 +1,7 @@
 //! The runtime of a program on a bare core: console, interrupts, timer, the chip's address map, messages, the end.
 //!
-//! A core is a virtual machine whose device of shared memory (ivshmem) holds what all cores of the chip share; see
-//! `bare_map`. A program defines its `main` with [`entry!`]. It runs in supervisor mode with interrupts enabled,
+//! A core is a virtual machine whose shared-memory device (ivshmem) holds the state that all cores of the chip share;
+//! see `bare_map`. A program defines its `main` with [`entry!`]. It runs in supervisor mode with interrupts enabled,
 //! and may start threads.
 
 #![no_std]
@@ -40,7 +40,7 @@ unsafe extern "C" {
     safe fn bare_main() -> i32;
 }
 
-/// Called by `bare_boot`: starts the devices, runs `bare_main`, ends the core.
+/// Starts the devices, runs `bare_main`, and ends the core; called by `bare_boot`.
 #[unsafe(no_mangle)]
 extern "C" fn bare_start(start_information: u32) -> ! {
     stack::install();

@@ -1,8 +1,8 @@
-//! Messages between ranks of a program over the rings in the message buffers, in small: send, receive, barrier.
+//! A small message library for the ranks of a program, over the rings in the message buffers: send, receive, barrier.
 //!
-//! Each message is one entry of `bare_mpb`, so several channels can share a buffer. A core that receives takes the
-//! oldest entry of its own ring; entries for other channels wait in memory of this core, made beforehand
-//! ([`WAITING_MAX`] of them).
+//! Each message is one entry of `bare_mpb`, so several channels can share a buffer. A receiving core takes the oldest
+//! entry of its own ring; entries for other channels wait in preallocated memory of this core ([`WAITING_MAX`] of
+//! them).
 
 use crate::{bell, chip, interrupt, program, timer};
 use bare_map as map;
@@ -12,20 +12,20 @@ use core::fmt;
 
 /// The longest message in bytes: a quarter of a message buffer, so that four cores can send at once.
 pub const LONGEST: usize = map::BUFFER_BYTES / 4;
-/// Entries that can wait for their channel.
+/// Maximum number of entries waiting for their channel.
 pub const WAITING_MAX: usize = 16;
 
 /// Reason why a message was not sent or received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageError {
-    /// It is longer than [`LONGEST`], or than the receiver's memory.
+    /// The message is longer than [`LONGEST`], or than the receiver's memory.
     TooLong {
         /// Bytes of the message.
         bytes: usize,
-        /// Bytes that are allowed.
+        /// Allowed bytes.
         allowed: usize,
     },
-    /// [`WAITING_MAX`] entries wait for channels on which nobody receives.
+    /// [`WAITING_MAX`] entries wait for channels without a receiver.
     TooManyWait,
     /// A core of the program has stopped.
     Stopped(chip::StoppedCore),
@@ -50,7 +50,7 @@ pub struct Receiver {
     last: u64,
 }
 
-/// An entry that is not yet asked for; `order` is 0 if there is none.
+/// An entry that has not been requested yet; `order` is 0 if there is none.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     order: u64,
@@ -58,7 +58,7 @@ struct Waiting {
     payload: [u8; LONGEST],
 }
 
-/// The header of no message.
+/// The header that stands for no message.
 pub(crate) const NOTHING: Header = Header { source_core: 0, source_channel: 0, target_channel: 0, length: 0 };
 
 impl Default for Receiver {
@@ -68,7 +68,7 @@ impl Default for Receiver {
 }
 
 impl Receiver {
-    /// A receiver without waiting entries. A core has one at a time.
+    /// Creates a receiver without waiting entries. A core has one at a time.
     pub const fn new() -> Receiver {
         let waiting = Waiting { order: 0, header: NOTHING, payload: [0; LONGEST] };
         Receiver { waiting: [waiting; WAITING_MAX], last: 0 }
@@ -77,13 +77,13 @@ impl Receiver {
     /// Waits for the oldest message for `channel`, and returns its header.
     ///
     /// # Errors
-    /// It is longer than `into`; or too many messages wait for other channels; or a core has stopped.
+    /// The message is longer than `into`, too many messages wait for other channels, or a core has stopped.
     pub fn receive(&mut self, channel: u16, into: &mut [u8]) -> Result<Header, MessageError> {
         let answer = timer::wait_for(chip::Needed::Any, || self.try_receive(channel, into));
         answer.map_err(MessageError::Stopped)?
     }
 
-    /// Takes the oldest message for `channel` if one is here.
+    /// Takes the oldest message for `channel`, if there is one.
     ///
     /// # Errors
     /// As [`Receiver::receive`].
@@ -122,7 +122,7 @@ impl Receiver {
     }
 }
 
-/// The error of an entry that does not fit into memory of `allowed` bytes.
+/// Returns the error for an entry that does not fit into `allowed` bytes.
 pub(crate) fn too_long(refused: NotReceived, allowed: usize) -> MessageError {
     let bytes = match refused {
         NotReceived::NoRoom(header) => header.length as usize,
@@ -131,7 +131,7 @@ pub(crate) fn too_long(refused: NotReceived, allowed: usize) -> MessageError {
     MessageError::TooLong { bytes, allowed }
 }
 
-/// The ring in the message buffer of `core`.
+/// Returns the ring in the message buffer of `core`.
 pub(crate) fn ring(core: usize) -> Ring<'static> {
     Ring::new(chip::lock(core), chip::buffer(core))
 }
@@ -139,7 +139,7 @@ pub(crate) fn ring(core: usize) -> Ring<'static> {
 /// Sends a message to a channel of `rank`, and waits while its buffer is full.
 ///
 /// # Errors
-/// It is too long, or a core has stopped.
+/// The message is too long, or a core has stopped.
 pub fn send(rank: usize, channels: Channels, payload: &[u8]) -> Result<(), MessageError> {
     let allowed = LONGEST;
     if payload.len() > allowed {
@@ -147,7 +147,7 @@ pub fn send(rank: usize, channels: Channels, payload: &[u8]) -> Result<(), Messa
     }
     let core = program::core_of(rank);
     let ring = ring(core);
-    // No interrupt comes between lock and release, so no thread of this core finds the lock taken by another one.
+    // Interrupts are disabled between lock and release, so no thread of this core finds the lock held by another one.
     let send = || interrupt::without(|| ring.send(chip::core() as u16, channels, payload));
     let sent = timer::wait_for(chip::Needed::Any, || match send() {
         Ok(()) => {

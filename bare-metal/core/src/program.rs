@@ -1,11 +1,11 @@
-//! The program that this core is a part of: ranks, arguments, barrier, end.
+//! The program of this core: ranks, arguments, barrier, end.
 
 use crate::{chip, machine, timer};
 use bare_map as map;
 use core::sync::atomic::{AtomicU32, Ordering};
 use map::{program, record};
 
-/// Offset of the area of this core's program in the window.
+/// Returns the offset of the area of this core's program in the window.
 fn area() -> usize {
     map::program_of(chip::own_record(record::PROGRAM).load(Ordering::Relaxed) as usize % map::PROGRAMS_MAX)
 }
@@ -27,13 +27,13 @@ pub fn rank() -> usize {
 /// Returns the core of `rank`.
 ///
 /// # Panics
-/// There is no such rank.
+/// If there is no such rank.
 pub fn core_of(rank: usize) -> usize {
     assert!(rank < ranks(), "rank {rank}; the program has {}", ranks());
     word(program::CORES + 4 * rank).load(Ordering::Relaxed) as usize % map::CORES
 }
 
-/// Returns the number of arguments, with the name of the image, and the address of their text.
+/// Returns the number of arguments, including the name of the image, and the address of their text.
 pub fn arguments() -> (usize, usize) {
     let count = word(program::ARGUMENTS).load(Ordering::Relaxed) as usize;
     (count, map::WINDOW_ADDRESS + area() + program::ARGUMENT_TEXT)
@@ -43,19 +43,19 @@ pub fn arguments() -> (usize, usize) {
 pub fn argument(number: usize) -> Option<&'static str> {
     let (count, address) = arguments();
     // NEED: arguments are bytes in the window, whose words are otherwise atomic.
-    // SOUND: the launcher has written them before this machine was started, and nobody writes there later.
+    // SOUND: the launcher has written them before this machine started, and nothing writes there later.
     let text = unsafe { core::slice::from_raw_parts(address as *const u8, program::ARGUMENT_TEXT_BYTES) };
     let word = text.split(|byte| *byte == 0).take(count).nth(number)?;
     core::str::from_utf8(word).ok()
 }
 
-/// Returns address and length of the program's part of the shared memory.
+/// Returns the address and length of the program's part of the shared memory.
 pub fn shared_memory() -> (usize, usize) {
     let start = word(program::SHARED).load(Ordering::Relaxed) as usize;
     (map::SHARED_ADDRESS + start, word(program::SHARED_BYTES).load(Ordering::Relaxed) as usize)
 }
 
-/// Returns the address of what libraries of the program share.
+/// Returns the address of the memory shared by libraries of the program.
 pub fn library_area() -> usize {
     map::WINDOW_ADDRESS + area() + program::LIBRARY
 }
@@ -63,7 +63,7 @@ pub fn library_area() -> usize {
 /// Waits until all ranks have called this.
 ///
 /// # Errors
-/// A core of the program has stopped: the barrier never ends.
+/// A core of the program has stopped, so the barrier cannot complete.
 pub fn barrier() -> Result<(), chip::StoppedCore> {
     let (arrivals, round) = (word(program::ARRIVALS), word(program::ROUND));
     // PAIR bare.round: observe

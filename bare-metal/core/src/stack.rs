@@ -1,18 +1,18 @@
 //! Stacks and their guard pages, the task segment, and the stack on which a double fault is handled.
 //!
-//! Below each stack lies a page that is not mapped, so code that needs more stack faults instead of changing other
-//! memory. In supervisor mode the processor cannot save that page fault on the same stack, and raises a double fault,
-//! for which the task segment names a stack of its own. The stacks of user mode are another matter: their guard pages
-//! are closed to user mode only, and the page fault ends the thread.
+//! Below each stack is an unmapped page, so a stack overflow faults instead of changing other memory. In supervisor
+//! mode the processor cannot save that page fault on the same stack, and raises a double fault, for which the task
+//! segment has a separate stack. User-mode stacks differ: their guard pages are closed to user mode only, and the page
+//! fault ends the thread.
 
 use crate::machine;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Bytes of the stack of a thread, in each of the two modes.
+/// Size in bytes of the stack of a thread, in each of the two modes.
 pub const STACK_BYTES: usize = 16 << 10;
 const GUARD_BYTES: usize = 4 << 10;
-/// Bytes of the stack of double faults, which a dump is printed on.
+/// Size in bytes of the stack of double faults, on which the dump is printed.
 const FAULT_STACK_BYTES: usize = 8 << 10;
 
 /// A stack above its guard page.
@@ -23,7 +23,8 @@ pub struct GuardedStack {
 }
 
 // NEED: threads have stacks, which are memory of the image.
-// SOUND: only a thread's own processor state refers to its stack, and who puts the first frame there before it runs.
+// SOUND: only a thread's own processor state, and the code that puts its first frame there before it runs, use its
+// stack.
 unsafe impl Sync for GuardedStack {}
 
 impl GuardedStack {
@@ -36,7 +37,7 @@ impl GuardedStack {
         self.guard.as_ptr() as usize
     }
 
-    /// Returns the address behind the stack.
+    /// Returns the address after the stack.
     pub fn top(&self) -> usize {
         self.bytes.get() as usize + STACK_BYTES
     }
@@ -47,22 +48,22 @@ impl GuardedStack {
 struct FaultStack(UnsafeCell<[u8; FAULT_STACK_BYTES]>);
 
 // NEED: a static must be `Sync`.
-// SOUND: only the processor refers to it, at a double fault.
+// SOUND: only the processor uses it, at a double fault.
 unsafe impl Sync for FaultStack {}
 
 static FAULT_STACK: FaultStack = FaultStack(UnsafeCell::new([0; FAULT_STACK_BYTES]));
 
 const TASK_SEGMENT: u16 = 40;
 const TASK_SEGMENT_WORDS: usize = 26;
-/// Word of the task segment with the stack for interrupts in user mode, and that with the first of the stacks that an
-/// interrupt can name; each takes two.
+/// Index in the task segment of the stack for interrupts in user mode, and of the first stack that an interrupt can
+/// select; each takes two words.
 const SUPERVISOR_STACK: usize = 1;
 const FIRST_NAMED_STACK: usize = 9;
 
-/// The task segment, of which the processor reads the stacks of interrupts.
+/// The task segment, from which the processor reads the stacks of interrupts.
 static TASK: [AtomicU32; TASK_SEGMENT_WORDS] = [const { AtomicU32::new(0) }; TASK_SEGMENT_WORDS];
 
-/// Segments: those of the boot, code and data of user mode, the task segment.
+/// Segments: those of the boot, user-mode code and data, the task segment.
 static SEGMENTS: [AtomicU64; 7] = [const { AtomicU64::new(0) }; 7];
 
 /// Code and data segments of supervisor and user mode.

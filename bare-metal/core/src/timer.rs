@@ -1,7 +1,7 @@
-//! Time: the clock of the machine, the timer of a millisecond, waiting.
+//! Time: the clock of the machine, the millisecond timer, waiting.
 //!
-//! The clock is the HPET, which QEMU runs by the host's clock. The time-stamp counter is measured against it at boot,
-//! so that reading the time needs no device.
+//! The clock is the HPET, which QEMU derives from the host's clock. The time-stamp counter is calibrated against it at
+//! boot, so that reading the time needs no device.
 
 use crate::{chip, interrupt, machine};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +20,9 @@ const UNDIVIDED: u32 = 0xb;
 
 const PERIOD_NANOSECONDS: u64 = 1_000_000;
 const CALIBRATION_NANOSECONDS: u64 = 2_000_000;
-/// Looks at the clocks for a moment of the calibration.
+/// Number of clock readings for one moment of the calibration.
 const LOOKS: usize = 8;
-/// Time for which a waiter spins before it sleeps until the next interrupt of the timer.
+/// Time for which a waiter spins before it sleeps until the next timer interrupt.
 ///
 /// It is longer than such a sleep; otherwise two threads that wait for each other would sleep each time.
 const SPIN_NANOSECONDS: u64 = 1_500_000;
@@ -41,16 +41,16 @@ fn clock() -> u64 {
 /// Readings of the clock, the time-stamp counter and the timer at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Moment {
-    /// Cycles that reading took.
+    /// Cycles taken by the reading.
     took: u64,
     nanoseconds: u64,
     cycles: u64,
     counted: u32,
 }
 
-/// Returns a moment: of several looks at the clocks, the one that took the fewest cycles.
+/// Returns a moment: the fastest of several readings of the clocks.
 ///
-/// The host may take the processor away during a look; a calibration by such a look would be wrong by its length.
+/// The host may preempt the processor during a reading, which would make the calibration wrong by that time.
 fn moment() -> Moment {
     let look = |_| {
         let cycles = machine::cycles();
@@ -61,7 +61,7 @@ fn moment() -> Moment {
     (0..LOOKS).map(look).min().unwrap_or_default()
 }
 
-/// Starts clock and timer. The clock's count begins at the reset of the machine or here, whichever is later.
+/// Starts clock and timer. The clock counts from the reset of the machine or from here, whichever is later.
 pub fn start() {
     machine::device_register(CLOCK_ENABLE).store(1, Ordering::Relaxed);
     machine::device_register(TIMER_DIVIDER).store(UNDIVIDED, Ordering::Relaxed);
@@ -81,12 +81,12 @@ pub fn start() {
 /// Returns the nanoseconds since the clock began to count.
 pub fn nanoseconds() -> u64 {
     let cycles = machine::cycles().wrapping_sub(CYCLES_AT_START.load(Ordering::Relaxed));
-    // A division of 128 bits takes an emulator as long as a short message.
+    // A 128-bit division takes an emulator as long as a short message.
     let since = (u128::from(cycles) * u128::from(RATE.load(Ordering::Relaxed))) >> 32;
     NANOSECONDS_AT_START.load(Ordering::Relaxed) + since as u64
 }
 
-/// Returns the milliseconds that the timer has counted.
+/// Returns the milliseconds counted by the timer.
 pub fn milliseconds() -> u64 {
     MILLISECONDS.load(Ordering::Relaxed)
 }
@@ -104,10 +104,10 @@ pub fn sleep_milliseconds(milliseconds: u64) {
     }
 }
 
-/// Waits until `ready` returns a value: looks for a while, then sleeps from one interrupt of the timer to the next.
+/// Waits until `ready` returns a value: polls for a while, then sleeps from one timer interrupt to the next.
 ///
 /// # Errors
-/// A core that is needed has stopped, and `ready` still returns nothing.
+/// A needed core has stopped, and `ready` still returns `None`.
 pub fn wait_for<T>(
     needed: chip::Needed,
     mut ready: impl FnMut() -> Option<T>,

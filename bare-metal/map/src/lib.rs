@@ -1,9 +1,9 @@
-//! Layout of the chip in the memory that all its cores share, and the addresses at which a core sees it.
+//! Layout of the chip in the memory shared by all its cores, and the addresses at which a core sees it.
 //!
-//! The cores are virtual machines that map one file by an ivshmem device. The launcher on the host uses the offsets
-//! in the file, an image uses the addresses. Addresses and register offsets of message buffers, shared memory and
-//! configuration registers are those of the Intel SCC (External Architecture Specification, revision 1.1; the names are
-//! those of `SCC_API.h` of RCCE). All words are 32 bits, little endian.
+//! The cores are virtual machines that map one file through an ivshmem device. The launcher on the host uses the
+//! offsets in the file, an image uses the addresses. Addresses and register offsets of message buffers, shared memory
+//! and configuration registers are those of the Intel SCC (External Architecture Specification, revision 1.1; the
+//! names are from `SCC_API.h` of RCCE). All words are 32 bits, little endian.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -16,7 +16,7 @@ pub const TILES: usize = CORES / 2;
 pub const COLUMNS: usize = 6;
 /// Bytes of the message buffer of a core.
 pub const BUFFER_BYTES: usize = 8192;
-/// Programs that can run at once, each on cores of its own.
+/// Programs that can run at once, on disjoint sets of cores.
 pub const PROGRAMS_MAX: usize = 8;
 
 /// First word of the file.
@@ -25,7 +25,7 @@ pub const MAGIC: u32 = 0x4953_4c45;
 pub const VERSION: u32 = 2;
 /// Bytes of the file.
 pub const FILE_BYTES: usize = 128 << 20;
-/// Bytes of the window: all of the file but the shared memory.
+/// Bytes of the window: all of the file except the shared memory.
 pub const WINDOW_BYTES: usize = 16 << 20;
 /// Offset of the shared memory (off-chip memory on the SCC).
 pub const SHARED: usize = 64 << 20;
@@ -40,7 +40,7 @@ const CONSOLES: usize = 0x40_0000;
 const PROGRAM_BYTES: usize = 0x2_0000;
 const CONSOLE_BYTES: usize = 0x2_0000;
 
-/// Bytes of the console ring of a core; more that the launcher has not read are overwritten.
+/// Bytes of the console ring of a core; unread bytes beyond that are overwritten.
 pub const CONSOLE_RING_BYTES: usize = 64 << 10;
 
 /// Address of the window.
@@ -85,11 +85,11 @@ pub mod record {
     pub const OFF: u32 = 0;
     /// The image runs.
     pub const RUNNING: u32 = 1;
-    /// The image has ended by itself.
+    /// The image has ended normally.
     pub const ENDED: u32 = 2;
     /// An exception or a panic has stopped the core.
     pub const FAULTED: u32 = 3;
-    /// The machine is gone without a word.
+    /// The machine has ended without setting a state.
     pub const LOST: u32 = 4;
 }
 
@@ -97,23 +97,23 @@ pub mod record {
 pub mod program {
     /// Cores of the program.
     pub const RANKS: usize = 0;
-    /// Number of arguments, with the name of the image.
+    /// Number of arguments, including the name of the image.
     pub const ARGUMENTS: usize = 4;
     /// Offset of the program's part of the shared memory, and its length.
     pub const SHARED: usize = 8;
     /// Bytes of the program's part of the shared memory.
     pub const SHARED_BYTES: usize = 12;
-    /// Ranks that have reached the barrier.
+    /// Number of ranks that have reached the barrier.
     pub const ARRIVALS: usize = 0x40;
-    /// Number of barriers that have ended.
+    /// Number of completed barriers.
     pub const ROUND: usize = 0x80;
-    /// Core of each rank, a word each.
+    /// Core of each rank, one word each.
     pub const CORES: usize = 0x100;
-    /// Arguments, each with a zero byte behind it.
+    /// Arguments, each followed by a zero byte.
     pub const ARGUMENT_TEXT: usize = 0x400;
     /// Bytes for arguments.
     pub const ARGUMENT_TEXT_BYTES: usize = 0xc00;
-    /// Memory that libraries of the program share; zero at the start.
+    /// Memory shared by libraries of the program; zero at the start.
     pub const LIBRARY: usize = 0x1000;
     /// Bytes for libraries.
     pub const LIBRARY_BYTES: usize = 0x1_f000;
@@ -121,9 +121,9 @@ pub mod program {
 
 /// Offsets in the console of a core.
 pub mod console {
-    /// Bytes ever written, modulo 2^32.
+    /// Total bytes written, modulo 2^32.
     pub const WRITTEN: usize = 0;
-    /// The ring; a byte lies at its number modulo the length of the ring.
+    /// The ring; byte number n is at n modulo the length of the ring.
     pub const RING: usize = 0x1000;
 }
 

@@ -1,11 +1,11 @@
 //! A message buffer as a first-in, first-out queue of entries from any core: the device of the Xipx operating system.
 //!
 //! After M. Ziwisky and D. Brylow, "BareMichael: A Minimalistic Bare-metal Framework for the Intel SCC" (MARC 2012),
-//! section IV A. An entry names the core and channel that it is from, the channel that it is for and its length, so any
-//! number of programs can share a buffer, and none has to make its calls in the order of another. Writers take a
-//! test-and-set lock, as the SCC has one for each core; the reader takes none.
+//! section IV A. An entry has its source core and channel, its target channel and its length, so any number of
+//! programs can share a buffer, and none depends on the order of another's calls. Writers take a test-and-set lock,
+//! which the SCC has for each core; the reader takes none.
 //!
-//! Invariant: the words from `read` to `written` are whole entries. Both count words, modulo twice the capacity, so
+//! Invariant: the words from `read` to `written` are complete entries. Both count words, modulo twice the capacity, so
 //! that full and empty differ.
 
 #![no_std]
@@ -16,9 +16,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Words of 64 bits in front of an entry.
+/// 64-bit words of the header of an entry.
 pub const HEADER_WORDS: usize = 2;
-/// Words in front of the entries of a buffer: a line of 32 bytes for each of the two counts.
+/// Words before the entries of a buffer: a line of 32 bytes for each of the two counts.
 pub const COUNT_WORDS: usize = 8;
 const READ: usize = 4;
 const WORD_BYTES: usize = 8;
@@ -28,9 +28,9 @@ const WORD_BYTES: usize = 8;
 pub struct Header {
     /// Core that sent it.
     pub source_core: u16,
-    /// Channel that it was sent from.
+    /// Channel from which it was sent.
     pub source_channel: u16,
-    /// Channel that it is for.
+    /// Channel to which it is addressed.
     pub target_channel: u16,
     /// Bytes of the payload.
     pub length: u32,
@@ -39,27 +39,27 @@ pub struct Header {
 /// Channels of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
-    /// Channel that it is sent from.
+    /// Channel from which it is sent.
     pub source: u16,
-    /// Channel that it is for.
+    /// Channel to which it is addressed.
     pub target: u16,
 }
 
 /// Reason why an entry was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotSent {
-    /// Another writer holds the lock: it is the core of this number.
+    /// Another writer, the core with this number, holds the lock.
     Locked(u32),
     /// There is no room until the reader takes entries out.
     Full,
-    /// The payload never fits; the longest that does has this many bytes.
+    /// The payload can never fit; the longest allowed one has this many bytes.
     TooLong(usize),
 }
 
 /// Reason why an entry was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotReceived {
-    /// There is none.
+    /// There is no entry.
     Empty,
     /// The payload is longer than the reader's memory; the entry stays.
     NoRoom(Header),
@@ -67,7 +67,7 @@ pub enum NotReceived {
 
 /// A message buffer and the lock of its core.
 ///
-/// A buffer of zeros is empty. There may be any number of writers and one reader at a time.
+/// A zeroed buffer is empty. There may be any number of writers and one reader at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring<'a> {
     lock: &'a AtomicU32,
@@ -75,16 +75,16 @@ pub struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    /// The ring in `words`, which writers lock by `lock`.
+    /// Creates the ring in `words`, which writers lock with `lock`.
     ///
     /// # Panics
-    /// There are not enough words for an entry without payload.
+    /// If there are not enough words for an entry without payload.
     pub fn new(lock: &'a AtomicU32, words: &'a [AtomicU64]) -> Ring<'a> {
         assert!(words.len() >= COUNT_WORDS + HEADER_WORDS, "a ring of {} words", words.len());
         Ring { lock, words }
     }
 
-    /// The longest payload in bytes.
+    /// Returns the longest payload in bytes.
     pub fn longest(&self) -> usize {
         (self.capacity() as usize - HEADER_WORDS) * WORD_BYTES
     }
@@ -92,7 +92,7 @@ impl<'a> Ring<'a> {
     /// Writes an entry of `core`.
     ///
     /// # Errors
-    /// The lock is held, or there is no room now or ever. Nothing was written.
+    /// The lock is held, or there is no room now or ever. Nothing has been written.
     pub fn send(&self, core: u16, channels: Channels, payload: &[u8]) -> Result<(), NotSent> {
         if payload.len() > self.longest() {
             return Err(NotSent::TooLong(self.longest()));
@@ -140,7 +140,7 @@ impl<'a> Ring<'a> {
         Ok(())
     }
 
-    /// Reads what the oldest entry is about, and leaves it there.
+    /// Returns the header of the oldest entry without removing it.
     pub fn peek(&self) -> Option<Header> {
         let read = self.words[READ].load(Ordering::Relaxed);
         // PAIR mpb.written: observe
@@ -156,10 +156,10 @@ impl<'a> Ring<'a> {
         })
     }
 
-    /// Takes the oldest entry out; its payload is then at the front of `into`.
+    /// Removes the oldest entry, and copies its payload to the front of `into`.
     ///
     /// # Errors
-    /// There is none, or it does not fit.
+    /// There is no entry, or it does not fit.
     pub fn receive(&self, into: &mut [u8]) -> Result<Header, NotReceived> {
         let header = self.peek().ok_or(NotReceived::Empty)?;
         let Some(payload) = into.get_mut(..header.length as usize) else {
@@ -181,24 +181,24 @@ impl<'a> Ring<'a> {
         Ok(header)
     }
 
-    /// Words for entries.
+    /// Returns the number of words for entries.
     fn capacity(&self) -> u64 {
         (self.words.len() - COUNT_WORDS) as u64
     }
 
-    /// The count that is `words` behind the count `at`.
+    /// Returns the count that is `words` after the count `at`.
     fn after(&self, at: u64, words: u64) -> u64 {
-        // Neither is over twice the capacity. A division would take as long as all else for a word.
+        // Neither exceeds twice the capacity. A division would take as long as everything else for a word.
         let (sum, end) = (at + words, 2 * self.capacity());
         if sum < end { sum } else { sum - end }
     }
 
-    /// Words from one count to a later one.
+    /// Returns the number of words from one count to a later one.
     fn distance(&self, from: u64, to: u64) -> u64 {
         self.after(to, 2 * self.capacity() - from)
     }
 
-    /// Returns the index of the word of count `at` among those for entries.
+    /// Returns the index of the word with count `at` among those for entries.
     fn index(&self, at: u64) -> usize {
         let capacity = self.capacity();
         (if at < capacity { at } else { at - capacity }) as usize
@@ -208,7 +208,8 @@ impl<'a> Ring<'a> {
         &self.words[COUNT_WORDS + self.index(at)]
     }
 
-    /// The slots of `count` words from `at` on: those before the end of the ring, and those from its begin.
+    /// Returns the slots of `count` words from `at` on: those before the end of the ring, and those from its
+    /// beginning.
     fn runs(&self, at: u64, count: usize) -> (&'a [AtomicU64], &'a [AtomicU64]) {
         let entries = &self.words[COUNT_WORDS..];
         let behind = &entries[self.index(at)..];
@@ -217,7 +218,7 @@ impl<'a> Ring<'a> {
     }
 }
 
-/// Words that a copy moves between two looks at its end: an emulated branch takes as long as several words.
+/// Words copied between two checks for the end: an emulated branch takes as long as several words.
 const UNROLLED: usize = 8;
 
 /// Copies `words` into `slots`, of equal length.
@@ -248,7 +249,7 @@ fn load_words(slots: &[AtomicU64], words: &mut [[u8; WORD_BYTES]]) {
     }
 }
 
-/// Words of an entry with a payload of `bytes`.
+/// Returns the words of an entry with a payload of `bytes`.
 fn entry_words(bytes: u64) -> u64 {
     HEADER_WORDS as u64 + bytes.div_ceil(WORD_BYTES as u64)
 }

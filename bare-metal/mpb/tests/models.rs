@@ -1,4 +1,4 @@
-//! All interleavings of two writers and a reader on one message buffer: nothing is lost, doubled or torn.
+//! All interleavings of two writers and a reader on one message buffer: nothing is lost, duplicated or torn.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test --release -p bare-mpb --test models`.
 
@@ -26,7 +26,7 @@ impl Buffer {
     }
 }
 
-/// Tries to send `count` numbered entries of `core`, each once; returns the numbers of those that were taken.
+/// Tries to send `count` numbered entries of `core`, each once; returns the numbers of those accepted.
 fn send(buffer: &Buffer, core: u16, count: u8) -> Vec<u8> {
     let is_taken = |number: &u8| {
         let payload = [core as u8, *number, !number, 0x5a];
@@ -37,7 +37,7 @@ fn send(buffer: &Buffer, core: u16, count: u8) -> Vec<u8> {
     (0..count).filter(is_taken).collect()
 }
 
-/// Tries to receive `count` times; adds the number of each entry, once it is checked, to those of its core.
+/// Tries to receive `count` times; checks each entry, and adds its number to those of its core.
 fn receive(buffer: &Buffer, count: u8, received: &mut [Vec<u8>; 3]) {
     for _ in 0..count {
         let mut payload = [0; 4];
@@ -53,7 +53,8 @@ fn receive(buffer: &Buffer, count: u8, received: &mut [Vec<u8>; 3]) {
     }
 }
 
-/// Two writers and a reader at once; what is left is read at the end, when it must be what was taken, in order.
+/// Runs two writers and a reader at once; the rest is read at the end, and must complete the accepted entries in
+/// order.
 fn check(entries: usize, sends: [u8; 2], receives: u8) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);

@@ -1,4 +1,4 @@
-//! The ring against a queue of the standard library, and the bounds of what it takes.
+//! The ring against a queue of the standard library, and its limits.
 
 #![cfg(not(loom))]
 
@@ -6,14 +6,14 @@ use bare_mpb::{COUNT_WORDS, Channels, Header, NotReceived, NotSent, Ring};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Words of a ring whose payloads have 0 to 48 bytes.
+/// Words of a ring with payloads of 0 to 48 bytes.
 const WORDS: usize = 16;
 
 fn words() -> Vec<AtomicU64> {
     (0..WORDS).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// A linear congruence: the same drawn numbers in each run.
+/// Draws a number from a linear congruential generator: the same in each run.
 fn draw(state: &mut u64) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize

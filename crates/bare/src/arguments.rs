@@ -19,13 +19,13 @@ pub struct CoreProgram {
 /// A run of one or several programs at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The programs, on cores of their own.
+    /// The programs, on disjoint sets of cores.
     pub programs: Vec<CoreProgram>,
     /// Rate of the tiles in MHz.
     pub tile_mhz: u32,
     /// Rate of the mesh in MHz.
     pub mesh_mhz: u32,
-    /// Time after which the run is ended.
+    /// Time limit after which the run is ended.
     pub limit: Option<Duration>,
     /// True if the boot time of each core is printed.
     pub times: bool,
@@ -78,7 +78,7 @@ pub fn parse(words: &[String], read: impl Fn(&str) -> std::io::Result<String>) -
     Ok(run)
 }
 
-/// The programs of a table.
+/// Reads the programs of a table.
 fn programs(file: &str, text: &str) -> Result<Vec<CoreProgram>, Failure> {
     let mut programs = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -121,7 +121,7 @@ fn check(programs: &[CoreProgram]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The cores of a list like `0,1,5` or `0-7`.
+/// Parses a list of cores such as `0,1,5` or `0-7`.
 fn list(source: &str, text: &str) -> Result<Vec<usize>, Failure> {
     let mut cores = Vec::new();
     for part in text.split(',') {

@@ -1,8 +1,8 @@
-//! Doorbells: the server of QEMU's ivshmem protocol, with which a core interrupts another one.
+//! Doorbells: the server of QEMU's ivshmem protocol, through which a core interrupts another one.
 //!
-//! Each machine gets the memory of the chip and an event of the host (eventfd) for each vector of each core, over a
-//! socket that it inherits. From then on machines ring each other without this process. The protocol is QEMU's
-//! `docs/specs/ivshmem-spec.txt`, version 0: numbers of 64 bits, little endian, descriptors beside them.
+//! Each machine gets the memory of the chip and a host event (eventfd) for each vector of each core, over a socket
+//! that it inherits. After that, machines ring each other without this process. The protocol is QEMU's
+//! `docs/specs/ivshmem-spec.txt`, version 0: 64-bit little-endian numbers, with descriptors attached.
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -21,7 +21,7 @@ pub const VECTORS: usize = 2;
 const PROTOCOL_VERSION: i64 = 0;
 /// The core number that marks the descriptor of the memory.
 const MEMORY: i64 = -1;
-/// Pause before the next attempt when too many descriptors are in flight to machines that have not read them yet.
+/// Pause before a retry if too many descriptors are in flight to machines that have not read them yet.
 const RETRY: Duration = Duration::from_millis(2);
 
 /// The doorbells of all cores of a run.
@@ -36,7 +36,7 @@ pub struct BellSocket {
 }
 
 impl Bells {
-    /// Doorbells for `cores`.
+    /// Creates the doorbells of `cores`.
     ///
     /// # Errors
     /// The system is out of descriptors.
@@ -46,7 +46,7 @@ impl Bells {
         Ok(Bells { cores: cores.collect::<io::Result<_>>()? })
     }
 
-    /// Sends the machine of `core` what it needs: its number, `memory`, the doorbells of all cores.
+    /// Sends the machine of `core` its setup: its number, `memory`, the doorbells of all cores.
     ///
     /// # Errors
     /// The machine has ended, or the system refuses.
@@ -65,7 +65,7 @@ impl Bells {
 }
 
 impl BellSocket {
-    /// A socket whose second end the next child inherits.
+    /// Creates a socket whose second end the next child inherits.
     ///
     /// # Errors
     /// The system is out of descriptors.
@@ -76,18 +76,18 @@ impl BellSocket {
         Ok(BellSocket { own, machine })
     }
 
-    /// The number of the descriptor that the machine inherits.
+    /// Returns the number of the descriptor that the machine inherits.
     pub fn number(&self) -> i32 {
         self.machine.as_raw_fd()
     }
 
-    /// Closes the machine's end here, and returns the other one, which is open as long as the machine is to run.
+    /// Closes the machine's end in this process, and returns the other one; it must stay open while the machine runs.
     pub fn into_lifeline(self) -> OwnedFd {
         self.own
     }
 }
 
-/// Sends a number, and a descriptor beside it.
+/// Sends a number with an optional descriptor.
 fn send(socket: BorrowedFd<'_>, number: i64, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let bytes = number.to_le_bytes();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -25,13 +25,12 @@ const C_OPTIONS: &[&str] = &[
     "-ffunction-sections",
     "-fdata-sections",
     "-nostdinc",
-    // gcc would assume that a function that the C library lacks returns an integer, and the linker may find it
-    // elsewhere.
+    // gcc would assume that an undeclared function returns an integer, and the linker might find it elsewhere.
     "-Werror=implicit-function-declaration",
 ];
 
-/// Options of gcc that let it inline from one file into another. QEMU's translator looks up the code at each return, so
-/// calls took most of the time of a short message.
+/// Options that let gcc inline across files. QEMU's translator looks up the code at each return, so calls took most of
+/// the time of a short message.
 const INLINING: &[&str] = &[
     "-flto=1",
     "-flto-partition=one",
@@ -141,7 +140,7 @@ fn build_crate(folder: &Path, order: &ImageOptions, bare: &Path) -> Result<PathB
     Ok(image)
 }
 
-/// Returns the name in a manifest, which is the default name of the crate's program.
+/// Returns the package name in a manifest, the default name of the crate's program.
 fn package_name(folder: &Path) -> Result<String, Failure> {
     let file = folder.join("Cargo.toml");
     let text =
@@ -150,7 +149,7 @@ fn package_name(folder: &Path) -> Result<String, Failure> {
     line.map(String::from).ok_or_else(|| usage(format!("{} names no package", file.display())))
 }
 
-/// A `cargo build` for bare cores.
+/// Returns a `cargo build` command for bare cores.
 fn cargo(bare: &Path, target: &Path) -> Result<Command, Failure> {
     if !is_on_path("cargo") {
         return Err(usage("cargo is not on PATH; install Rust (https://rustup.rs)"));
@@ -166,7 +165,7 @@ fn cargo(bare: &Path, target: &Path) -> Result<Command, Failure> {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--locked", "--quiet", "--target", TARGET]);
     let script = bare.join("link.x");
-    // Separated by unit separators, so that a path may have spaces.
+    // Joined by unit separators, so that a path may contain spaces.
     let flags =
         format!("-Crelocation-model=static\u{1f}-Clink-arg=--nmagic\u{1f}-Clink-arg=-T{}", script.display());
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags).env("CARGO_TARGET_DIR", target).env_remove("RUSTFLAGS");
@@ -211,7 +210,7 @@ fn compile_and_link(
 }
 
 /// Builds the Rust part of the C library, and returns its file: with threads and devices if the object calls them. An
-/// image contains the scheduler whenever the library does, because the interrupts call it.
+/// image contains the scheduler if the library does, because the interrupts call it.
 fn rust_library(bare: &Path, object: &Path) -> Result<PathBuf, Failure> {
     let bytes = std::fs::read(object).map_err(|cause| usage(format!("{}: {cause}", object.display())))?;
     let calls = |name: &[u8]| bytes.windows(name.len()).any(|text| text == name);
@@ -254,7 +253,7 @@ fn compile(
     Ok(names)
 }
 
-/// Compiles the objects of a folder, which hold what gcc needs to inline, into one of instructions.
+/// Compiles the objects of a folder, which hold gcc's intermediate code for inlining, into one machine-code object.
 fn join(order: &ImageOptions, objects: &[PathBuf], folder: &Path) -> Result<PathBuf, Failure> {
     let joined = folder.join("image.o");
     let mut gcc = Command::new("gcc");
@@ -264,7 +263,7 @@ fn join(order: &ImageOptions, objects: &[PathBuf], folder: &Path) -> Result<Path
     Ok(joined)
 }
 
-/// The C files of a folder by name.
+/// Returns the C files of a folder by name.
 fn c_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries =
         std::fs::read_dir(folder).map_err(|cause| usage(format!("{}: {cause}", folder.display())))?;

@@ -16,7 +16,7 @@ impl Chip {
     /// Creates the memory of an idle chip with the descriptions of the programs of `run`.
     ///
     /// # Errors
-    /// The system has no memory for it.
+    /// The system cannot provide the memory.
     pub fn new(run: &Run) -> io::Result<Chip> {
         let file = File::from(rustix::fs::memfd_create("isles-bare", rustix::fs::MemfdFlags::CLOEXEC)?);
         file.set_len(map::FILE_BYTES as u64)?;
@@ -49,12 +49,12 @@ impl Chip {
         Ok(chip)
     }
 
-    /// The descriptor of the memory.
+    /// Returns the descriptor of the memory.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Reads the word at `offset`: twice, until both are one, because a read of a file is not atomic.
+    /// Reads the word at `offset`, repeating until two reads agree, because reading a file is not atomic.
     ///
     /// # Errors
     /// Those of the system.
@@ -89,7 +89,7 @@ impl Chip {
         self.file.read_exact_at(bytes, offset as u64)
     }
 
-    /// A word of the record of `core`.
+    /// Reads a word of the record of `core`.
     ///
     /// # Errors
     /// Those of the system.

@@ -1,6 +1,6 @@
 //! The consoles of all cores as one stream of lines, each with the number of its core.
 //!
-//! Lines of a core come in their order; between cores there is none. A core never waits for the launcher: bytes that
+//! Lines of one core keep their order; there is none between cores. A core never waits for the launcher: bytes that
 //! are not read in time are overwritten and counted.
 
 use crate::chip::Chip;
@@ -17,17 +17,17 @@ pub struct Console {
 }
 
 impl Console {
-    /// The console of `core`, from its start.
+    /// Creates the reader of the console of `core`, from its start.
     pub fn new(core: usize) -> Console {
         Console { core, read: 0, line: Vec::new(), lost: 0 }
     }
 
-    /// Bytes that the core had overwritten before they were read.
+    /// Returns the number of bytes that the core overwrote before they were read.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Writes the lines that are complete.
+    /// Writes the complete lines.
     ///
     /// # Errors
     /// Those of the system.
@@ -40,13 +40,13 @@ impl Console {
         }
         let mut ring = vec![0; map::CONSOLE_RING_BYTES];
         chip.read(start + map::console::RING, &mut ring)?;
-        // Bytes that were overwritten during the read are lost, too.
+        // Bytes overwritten during the read are also lost.
         let later = chip.load(start + map::console::WRITTEN)?;
         let text = self.take(&ring, written, later);
         self.print(&text, out)
     }
 
-    /// Writes what is left of a line.
+    /// Writes the rest of an incomplete line.
     ///
     /// # Errors
     /// Those of the system.
@@ -57,7 +57,7 @@ impl Console {
         self.print(b"\n", out)
     }
 
-    /// The bytes of `ring` from the last that was read to `written`, of which a writer has since gone on to `later`.
+    /// Returns the bytes of `ring` from the last one read to `written`; by now the writer has reached `later`.
     fn take(&mut self, ring: &[u8], written: u32, later: u32) -> Vec<u8> {
         let room = ring.len() as u32;
         let overwritten =

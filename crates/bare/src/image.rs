@@ -1,4 +1,4 @@
-//! Format of an image: an ELF file of 64 bits for x86-64 with a PVH note, through which QEMU enters it.
+//! The format of an image: a 64-bit ELF file for x86-64 with a PVH note, which has the entry point for QEMU.
 
 use crate::Failure;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::path::Path;
 const PVH_NOTE: u32 = 18;
 const PROGRAM_HEADER_NOTE: u32 = 4;
 
-/// Refuses a file that is no image.
+/// Refuses a file that is not an image.
 ///
 /// # Errors
-/// It cannot be read, or is of another kind.
+/// The file cannot be read, or has another format.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     let bytes = std::fs::read(path).map_err(|cause| Failure::Usage(format!("image {shown}: {cause}")))?;
@@ -18,7 +18,7 @@ pub fn check(path: &Path) -> Result<(), Failure> {
     entry(&bytes).map(|_| ()).map_err(line)
 }
 
-/// The address in the PVH note of an image.
+/// Returns the address in the PVH note of an image.
 fn entry(bytes: &[u8]) -> Result<u64, &'static str> {
     if bytes.get(..6) != Some(b"\x7fELF\x02\x01") || half(bytes, 18) != Some(62) {
         return Err("not an ELF file of 64 bits for x86-64");
@@ -41,7 +41,7 @@ fn entry(bytes: &[u8]) -> Result<u64, &'static str> {
     Err(none)
 }
 
-/// The entry in the PVH note among `notes`.
+/// Returns the entry point in the PVH note among `notes`.
 fn pvh_entry(mut notes: &[u8]) -> Option<u64> {
     loop {
         let [owner_bytes, bytes] = [word(notes, 0)? as usize, word(notes, 4)? as usize];
@@ -69,7 +69,7 @@ fn wide(bytes: &[u8], at: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// An ELF file with one segment of notes: a foreign one, then that of PVH.
+    /// Returns an ELF file with one segment of notes: a foreign one, then the PVH note.
     fn file() -> Vec<u8> {
         let mut bytes = vec![0; 120];
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");

@@ -1,7 +1,7 @@
 //! The program of `isles bare`: builds images for bare cores, and runs them, a virtual machine of QEMU for each core.
 //!
-//! It depends on none of the runtime, so it is built in seconds. Every error is one line that names the source, the
-//! value and what is allowed; exit code 2 for what cannot be done, 1 for a core that failed.
+//! It depends on none of the runtime, so it builds in seconds. Every error is one line that names the source, the
+//! value and the allowed values; the exit code is 2 for an invalid request, 1 for a failed core.
 
 #![forbid(unsafe_code)]
 
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         Ok(words) => words,
         Err(word) => return refuse(&format!("the argument {word:?} is not text; allowed: UTF-8")),
     };
-    // `isles bare ..` passes its own verb on.
+    // `isles bare ..` passes on its own verb.
     let words = words.strip_prefix(&[String::from("bare")]).unwrap_or(&words);
     let done = match words.split_first() {
         Some((verb, rest)) if verb == "build" && !asks_for_help(rest) => build::execute(rest),

@@ -24,7 +24,7 @@ const POLL: Duration = Duration::from_millis(2);
 struct CoreMachine {
     core: usize,
     process: Child,
-    /// The socket of its doorbells; QEMU would take its close for the end of all other cores.
+    /// The socket of its doorbells; QEMU would treat its close as the end of all other cores.
     _bell: OwnedFd,
     begin: Instant,
     /// Time until the core had mapped the chip.
@@ -38,7 +38,7 @@ struct CoreMachine {
 /// Runs programs on cores until all have ended.
 ///
 /// # Errors
-/// The words cannot be carried out, or a core has failed.
+/// The words are invalid, or a core has failed.
 pub fn execute(words: &[String]) -> Result<(), Failure> {
     let run = arguments::parse(words, |file| std::fs::read_to_string(file))?;
     for program in &run.programs {
@@ -75,7 +75,7 @@ pub fn execute(words: &[String]) -> Result<(), Failure> {
     let watched = watch(&run, &chip, &mut machines);
     end_all(&mut machines);
     watched.map_err(|cause| match cause.kind() {
-        // The reader of the output is gone, which ends the run.
+        // The reader of the output has gone, which ends the run.
         io::ErrorKind::BrokenPipe => Failure::Run,
         _ => Failure::Usage(format!("consoles of the cores: {cause}")),
     })?;
@@ -88,7 +88,7 @@ pub fn is_on_path(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
-/// Starts the machine of a core. It ends with this process, however that ends.
+/// Starts the machine of a core, which ends with this process in any case.
 fn start(core: usize, image: &Path, chip: &Chip, bells: &Bells) -> Result<(Child, OwnedFd), Failure> {
     let no_bells = |cause| Failure::Usage(format!("no doorbells for core {core}: {cause}"));
     let socket = BellSocket::new().map_err(no_bells)?;
@@ -99,8 +99,8 @@ fn start(core: usize, image: &Path, chip: &Chip, bells: &Bells) -> Result<(Child
     } else {
         Command::new(QEMU)
     };
-    // Translation, not KVM, with which the firmware takes seconds in a nested virtual machine. A second processor is
-    // allowed but never created: otherwise the translator omits atomic operations.
+    // Translation instead of KVM, with which the firmware takes seconds in a nested virtual machine. A second
+    // processor is allowed but never created: otherwise the translator omits atomic operations.
     command.args(["-accel", "tcg,thread=multi", "-smp", "1,maxcpus=2", "-m", &MEMORY_MIB.to_string()]);
     command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"]);
     command.arg("-kernel").arg(image).args(["-append", &format!("core={core}")]);
@@ -120,7 +120,7 @@ fn start(core: usize, image: &Path, chip: &Chip, bells: &Bells) -> Result<(Child
     Ok((process, socket.into_lifeline()))
 }
 
-/// Prints lines of a machine's own streams: output of a core before it has mapped the chip, and errors of QEMU.
+/// Prints lines of a machine's own streams: output of a core before it has mapped the chip, and QEMU's errors.
 fn forward_lines(core: usize, source: &'static str, stream: Option<impl Read + Send + 'static>) {
     if let Some(stream) = stream {
         thread::spawn(move || {
@@ -132,7 +132,7 @@ fn forward_lines(core: usize, source: &'static str, stream: Option<impl Read + S
     }
 }
 
-/// Prints consoles and records ends until all machines have ended or the time is over.
+/// Prints consoles and records ends until all machines have ended or the time limit is reached.
 fn watch(run: &Run, chip: &Chip, machines: &mut [CoreMachine]) -> io::Result<()> {
     let begin = Instant::now();
     let mut out = io::stdout();
@@ -163,7 +163,7 @@ fn watch(run: &Run, chip: &Chip, machines: &mut [CoreMachine]) -> io::Result<()>
     Ok(())
 }
 
-/// Ends machines that run.
+/// Ends the running machines.
 fn end_all(machines: &mut [CoreMachine]) {
     for machine in machines.iter_mut().filter(|machine| !machine.ended) {
         let _ = machine.process.kill(); // it may have ended by itself

@@ -1,7 +1,8 @@
 //! `isles bare` as a user runs it: images are built, run by QEMU, and refused.
 //!
-//! Tests that run images say that they are skipped, and why, where there is no QEMU or Rust has no target for bare
-//! cores; `./test --long bare` installs both. `ISLES_TEST_ROUNDS` is how often cores print their ids and meet.
+//! Tests that run images report that they are skipped, and why, if there is no QEMU or Rust has no target for bare
+//! cores; `./test --long bare` installs both. `ISLES_TEST_ROUNDS` is the number of times that cores print their ids
+//! and meet.
 
 #[path = "../../cli/tests/command/page_block.rs"]
 mod page_block;
@@ -30,7 +31,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Returns what is missing for images to run here, with the remedy; `None` if nothing is.
+/// Returns the missing requirement for running images here, with the remedy; `None` if there is none.
 fn missing() -> Option<&'static str> {
     let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
     if !has("qemu-system-x86_64") {
@@ -41,7 +42,7 @@ fn missing() -> Option<&'static str> {
     (!target.is_dir()).then_some("no target: rustup target add x86_64-unknown-none")
 }
 
-/// Builds an image, and checks that it has at most 64 KiB. `words` are those of `isles bare build`.
+/// Builds an image, and checks that it has at most 64 KiB. `words` are the arguments of `isles bare build`.
 fn build(name: &str, words: &[&str]) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -57,7 +58,7 @@ fn build_rust(program: &str) -> PathBuf {
     build(&format!("{program}.img"), &["bare-metal/examples", "--bin", program])
 }
 
-/// An image of a program of `examples/c`.
+/// Builds an image of a program of `examples/c`.
 fn build_rcce(program: &str, options: &[&str]) -> PathBuf {
     let source = format!("examples/c/{program}.c");
     build(&format!("{program}{}.img", options.concat()), &[&[&*source], options].concat())
@@ -247,7 +248,7 @@ fn ircce_runs_a_ping_ping_and_rcce_waits_for_ever() {
     assert!(text(&out.stderr).contains("error: core 0 was ended by --limit\n"), "{}", text(&out.stderr));
 }
 
-/// The process of the machine of `core`, among those that `launcher` has started.
+/// Returns the process of the machine of `core`, among those started by `launcher`.
 fn machine_of(launcher: u32, core: usize) -> String {
     let is_it = |pid: &String| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -409,7 +410,7 @@ fn printf_writes_what_that_of_the_host_writes() {
     assert_eq!(lines[0], expected.lines().collect::<Vec<_>>());
 }
 
-/// Words that are refused with exit code 2, and the one line.
+/// Runs words that are refused with exit code 2, and returns the one line.
 fn refused(words: &[&str]) -> String {
     let out = bare(words);
     let stderr = text(&out.stderr);

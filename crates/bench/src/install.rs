@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 pub enum Package {
     /// From the distribution, by apt-get.
     Debian(&'static str),
-    /// From Python's index, by pip, into the work folder: the user's Python is not changed.
+    /// From Python's index, by pip, into the work folder; the user's Python is not changed.
     Python(&'static str),
 }
 
@@ -25,10 +25,10 @@ impl fmt::Display for Package {
 }
 
 impl Package {
-    /// Installs it.
+    /// Installs the package.
     ///
     /// # Errors
-    /// One line: what could not be installed, and why.
+    /// One line with the package that could not be installed, and the reason.
     pub fn install(self, folder: &WorkFolder) -> Result<(), String> {
         match self {
             Package::Debian(names) => {

@@ -1,14 +1,14 @@
 //! Measurements of Isles, with its peers in the same run.
 //!
-//! A crate of its own because the peers (rayon, tokio and so on) are heavy and nothing else in the project
-//! should pay for building them. The binary `isles-bench` is what `isles bench` starts.
-//! It tests nothing: a figure that misses its target is printed as missed and is no failure.
+//! A separate crate because the peers (rayon, tokio and so on) are heavy and nothing else in the project should pay
+//! for building them. The binary `isles-bench` is what `isles bench` starts. It tests nothing: a figure that misses
+//! its target is printed as missed and is not a failure.
 //!
 //! Invariant: a figure is printed only if it was measured in this run. A peer that is not installed is named as absent,
 //! with the way to install it.
 //!
-//! Read on: [`suite`] is the list of what is measured and what it must reach; [`session`] runs it;
-//! [`child`] is what runs in the processes that are timed.
+//! Read on: [`suite`] lists the measurements and their targets; [`session`] runs them; [`child`] is the code of the
+//! timed processes.
 
 #![forbid(unsafe_code)]
 

@@ -17,9 +17,9 @@ pub struct Machine {
     /// Runnable tasks over the last minute, before the first measurement; more than a little makes the
     /// figures doubtful.
     pub load_average: Option<f64>,
-    /// Moment of the first measurement, ISO 8601, UTC; of sessions that were joined, the first and the last one.
+    /// Time of the first measurement, ISO 8601, UTC; for joined sessions, the first and the last one.
     pub date: String,
-    /// Commit of the checkout that this binary was built in, with `-dirty` if changed since.
+    /// Commit of the checkout in which this binary was built, with `-dirty` if changed since.
     pub commit: Option<String>,
 }
 
@@ -41,7 +41,7 @@ impl Machine {
     }
 }
 
-/// Cores that this process may use.
+/// Returns the number of cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

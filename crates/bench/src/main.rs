@@ -1,6 +1,6 @@
 //! The program `isles-bench`: reads its words, runs the chosen measurements, prints and writes the outcome.
 //!
-//! `isles-bench child NAME ...` is how it starts itself for one timed contender; see `isles_bench::child`.
+//! It starts itself as `isles-bench child NAME ...` for each timed contender; see `isles_bench::child`.
 
 #![forbid(unsafe_code)]
 
@@ -58,7 +58,7 @@ fn print(text: &str) -> Result<(), Failed> {
     })
 }
 
-/// Exit code 2 and one line for errors that the user can fix.
+/// Returns exit code 2, after one line, for errors that the user can fix.
 fn outcome(result: Result<(), Failed>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,8 +1,8 @@
-//! Programs that an MPI launcher starts: the peer in C, and children of ours that are built with MPI.
+//! Programs started by an MPI launcher: the peer in C, and our children built with MPI.
 //!
-//! Apart from [`crate::program`] because it alone knows launchers, and hosts that are network namespaces. Invariants: a
-//! peer and a child of ours with the same numbers of ranks and hosts get the same options and cores; hosts created for
-//! a run are removed after it.
+//! Separate from [`crate::program`] because only it knows launchers, and hosts that are network namespaces.
+//! Invariants: a peer and a child of ours with the same numbers of ranks and hosts get the same options and cores;
+//! hosts created for a run are removed after it.
 
 use crate::install::Package;
 use crate::program::available::{Missing, is_installed};
@@ -22,9 +22,9 @@ pub enum MpiLibrary {
 /// Numbers of ranks and hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
-    /// All of them, the same number on each host.
+    /// Number of ranks, divided evenly over the hosts.
     pub count: u32,
-    /// 1 is this host as it is; more are network namespaces, which root may make.
+    /// 1 for this host alone; more are network namespaces, which only root may create.
     pub hosts: u32,
 }
 
@@ -43,7 +43,7 @@ impl MpiLibrary {
         }
     }
 
-    /// Its name in the options of `hosts.sh`, and of folders.
+    /// Returns its name in the options of `hosts.sh`, and in names of folders.
     fn word(self) -> &'static str {
         match self {
             MpiLibrary::OpenMpi => "openmpi",
@@ -58,7 +58,8 @@ impl MpiLibrary {
         }
     }
 
-    /// One rank a core where they fit; otherwise Open MPI is asked to yield, which MPICH has no option for.
+    /// Returns the options for one rank per core if they fit; otherwise Open MPI is asked to yield, for which MPICH
+    /// has no option.
     fn placement(self, ranks: u32) -> &'static [&'static str] {
         let fits = ranks as usize <= crate::machine::cores();
         match (self, fits) {
@@ -86,7 +87,7 @@ impl MpiLibrary {
         Ok(())
     }
 
-    /// The launcher's command for this program.
+    /// Returns the launcher's command for this program.
     fn launch(self, folder: &WorkFolder, ranks: Ranks, program: &Path) -> Result<Command, Missing> {
         let mut command;
         if ranks.hosts == 1 {
@@ -104,7 +105,7 @@ impl MpiLibrary {
         Ok(command)
     }
 
-    /// The command of `peers/mpi.c`, built with this library.
+    /// Returns the command of `peers/mpi.c`, built with this library.
     ///
     /// # Errors
     /// A tool is missing; the error says how to install it.
@@ -112,7 +113,7 @@ impl MpiLibrary {
         self.built(folder, ranks, "mpi.c", include_str!("../peers/mpi.c"))
     }
 
-    /// The command of `peers/prk.c`, built with this library.
+    /// Returns the command of `peers/prk.c`, built with this library.
     ///
     /// # Errors
     /// A tool is missing; the error says how to install it.
@@ -127,7 +128,7 @@ impl MpiLibrary {
         self.launch(folder, ranks, &program)
     }
 
-    /// The command of the program of `package`, this one or an application's, built with this library.
+    /// Returns the command of the program of `package`, this one or an application's, built with this library.
     ///
     /// # Errors
     /// A tool is missing; the error says how to install it.
@@ -135,13 +136,13 @@ impl MpiLibrary {
         self.check()?;
         let program = folder.build_own(self.word(), package, "mpi", &[("MPICC", self.compiler())])?;
         let mut command = self.launch(folder, ranks, &program)?;
-        // The launcher says how many places there are and where.
+        // The launcher determines the number of places and their hosts.
         command.env_remove("ISLES_MACHINE").env_remove("ISLES_PLACES");
         Ok(command)
     }
 }
 
-/// Checks that network namespaces can be made here.
+/// Checks that network namespaces can be created here.
 fn may_make_hosts(script: &Path) -> Result<(), Missing> {
     let output = Command::new("bash").arg(script).arg("can").stdin(Stdio::null()).output();
     let output = output.map_err(|error| Missing::new(format!("bash: {error}"), "install it"))?;

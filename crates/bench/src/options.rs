@@ -1,7 +1,7 @@
 //! The words of the command line.
 //!
-//! Its own file so that every refusal is in one place. It does not know what is measured beyond the names that
-//! [`crate::suite`] lists. Invariant: a word that is not understood is refused, never ignored.
+//! A separate file so that every refusal is in one place. It knows only the names of measurements that
+//! [`crate::suite`] lists. Invariant: an unknown word is refused, never ignored.
 
 use crate::child::timing::Effort;
 use crate::measure::{Group, Row, SLOW_RUNS};
@@ -23,7 +23,7 @@ pub struct Options {
     pub runs: usize,
     /// Work of each program inside one run.
     pub effort: Effort,
-    /// `true` if only a first look is wanted.
+    /// `true` for a quick first look.
     pub quick: bool,
     /// `true` if missing peers are installed first.
     pub install: bool,
@@ -36,7 +36,7 @@ pub struct Options {
 /// Request of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Print how it is used.
+    /// Print the usage.
     Help,
     /// Print the available measurements.
     List(Suite),
@@ -57,11 +57,10 @@ const FULL: Effort = Effort { batch: Duration::from_millis(20), repetitions: 11 
 const QUICK: Effort = Effort { batch: Duration::from_millis(5), repetitions: 3 };
 
 impl Options {
-    /// Reads the words after the program's name; a leading name of a suite may stand or not, it is
-    /// `core` without.
+    /// Reads the words after the program's name. The first may be the name of a suite; the default is `core`.
     ///
     /// # Errors
-    /// One line that names the word and what is allowed.
+    /// One line with the word and the allowed values.
     pub fn read(words: &[String]) -> Result<Request, String> {
         if let Some((first, words)) = words.split_first()
             && first == "table"
@@ -112,7 +111,7 @@ impl Options {
         }
     }
 
-    /// Returns `true` if this row of this group was asked for; by default all but, with `--quick`, the slow groups.
+    /// Returns `true` if this row of this group was requested; by default all, except slow groups with `--quick`.
     pub fn selects(&self, group: &Group, row: &Row) -> bool {
         let by_default = self.only.is_empty() && !(self.quick && group.slow);
         by_default || self.only.iter().any(|name| name == group.name || name == row.name)
@@ -157,7 +156,7 @@ fn table(words: &[String]) -> Result<Request, String> {
     Ok(Request::Table { files, documents })
 }
 
-/// The path, if its folder is there; said before minutes are spent on measuring.
+/// Returns the path if its folder exists; checked before minutes are spent on measuring.
 fn writable(word: &str, name: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(name);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -1,12 +1,12 @@
 //! The lines of one run of a contender.
 //!
-//! It does not know which figures are wanted. Invariant: a run that failed, took too long, or printed a line that is
-//! not of the format gives no figures at all.
+//! It does not know which figures are wanted. Invariant: a run that failed, took too long, or printed a malformed line
+//! yields no figures at all.
 //!
 //! The format: `measured NAME VALUE` for each figure, `version TEXT` at most once; other lines are ignored. A program
-//! of an application writes its JSON document instead, a line that begins with `{`: [`SECONDS`] is a figure of it, and
-//! so are [`BYTES`] and each number that it has found, by its name. Each run also has the figures [`ELAPSED`], its time
-//! from start to end, and [`PROCESSORS`], the processor time of it and its children.
+//! of an application writes its JSON document instead, a line that begins with `{`: its figures are [`SECONDS`],
+//! [`BYTES`] and each number of its result, by name. Each run also has the figures [`ELAPSED`], its time from start to
+//! end, and [`PROCESSORS`], the processor time of it and its children.
 
 use serde_json::Value;
 use std::io::Read;
@@ -24,22 +24,22 @@ pub struct Output {
     pub version: Option<String>,
 }
 
-/// Seconds that an application reports for its computation, without the start of places and without reading.
+/// Seconds that an application reports for its computation, excluding the start of places and reading.
 pub const SECONDS: &str = "seconds";
 
 /// Bytes that an application moved between its places.
 pub const BYTES: &str = "bytes";
 
-/// Rate of the units that an application counts, in millions a second.
+/// Rate of the units that an application counts, in millions per second.
 pub const RATE: &str = "rate";
 
 /// Seconds from the start of the program to its end.
 pub const ELAPSED: &str = "elapsed_s";
 
-/// Seconds of processors that the program and its children had, by the accounts of the system, in hundredths.
+/// Processor seconds of the program and its children, as accounted by the system, in hundredths.
 pub const PROCESSORS: &str = "processors_s";
 
-/// Grace period between the request to end and the kill.
+/// Grace period between the termination request and the kill.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl Output {
@@ -60,7 +60,7 @@ impl Output {
         }
         let status = child.wait().map_err(|error| format!("cannot wait: {error}"))?;
         if !in_time {
-            // The readers are not joined: a grandchild may hold the pipes for ever.
+            // The readers are not joined: a grandchild may hold the pipes forever.
             return Err(format!("took longer than {} s and was stopped", limit.as_secs()));
         }
         let text = out.join().expect("a reader does not panic");
@@ -77,7 +77,7 @@ impl Output {
         Ok(output)
     }
 
-    /// The same with the rate of the figure `counted`, if there is one to be rated.
+    /// Returns the output with the rate of the figure `counted`, if given.
     ///
     /// # Errors
     /// The run has no such figure, or took no time.
@@ -91,7 +91,7 @@ impl Output {
         Ok(self)
     }
 
-    /// The figure of that name.
+    /// Returns the figure with that name.
     ///
     /// # Errors
     /// There is none.
@@ -124,7 +124,7 @@ impl Output {
     }
 }
 
-/// The figures of an application's JSON document.
+/// Returns the figures of an application's JSON document.
 fn figures_of_document(line: &str) -> Result<Vec<(String, f64)>, String> {
     let odd = || format!("odd document {:?}", line.chars().take(60).collect::<String>());
     let document: Value = serde_json::from_str(line).map_err(|_| odd())?;
@@ -136,7 +136,7 @@ fn figures_of_document(line: &str) -> Result<Vec<(String, f64)>, String> {
     Ok(own.into_iter().chain(found).collect())
 }
 
-/// Seconds of processors that all children had for which this process has waited; none where the system does not say.
+/// Returns the processor seconds of all awaited children of this process; `None` if the system does not report them.
 fn used_by_children() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // Fields 16 and 17 of proc_pid_stat(5), in ticks; the third field is the first behind the name.
@@ -163,10 +163,10 @@ fn both_ended(ended: &Receiver<()>, limit: Duration) -> bool {
     })
 }
 
-/// Asks the child to end, so that a launcher takes its own children along; kills it if it does not.
+/// Asks the child to end, so that a launcher ends its own children; kills it if it does not.
 fn end(child: &mut Child, ended: &Receiver<()>) {
     let pid = rustix::process::Pid::from_child(child);
-    // Both calls can only fail because the child has ended, as intended.
+    // Both calls can fail only because the child has already ended.
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     both_ended(ended, GRACE);
     let _ = child.kill();

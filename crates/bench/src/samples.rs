@@ -35,12 +35,12 @@ impl Samples {
         self.0.len()
     }
 
-    /// The smallest value.
+    /// Returns the smallest value.
     pub fn min(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// The value in the middle; the mean of the two in the middle if their number is even.
+    /// Returns the middle value, or the mean of the two middle ones if the number of values is even.
     pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -48,13 +48,13 @@ impl Samples {
         if sorted.len() % 2 == 1 { sorted[upper] } else { (sorted[upper - 1] + sorted[upper]) / 2.0 }
     }
 
-    /// The largest value.
+    /// Returns the largest value.
     pub fn max(&self) -> f64 {
         self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The ratios to `other`, each within one run: a machine that is slower in some runs is so for both.
-    /// Without as many runs of both, the one ratio of the medians.
+    /// Returns the ratios to `other`, each within one run: a machine that is slower in some runs affects both. If the
+    /// numbers of runs differ, returns the ratio of the medians.
     pub fn ratios_to(&self, other: &Samples) -> Samples {
         let in_pairs = self.0.iter().zip(&other.0).map(|(ours, theirs)| ours / theirs).collect();
         let in_pairs = if self.0.len() == other.0.len() { Samples::new(in_pairs) } else { None };
@@ -68,7 +68,7 @@ impl Samples {
         in_pairs.unwrap_or_else(|| Samples(vec![self.median() - other.median()]))
     }
 
-    /// The values of both, those of `later` after the own ones.
+    /// Returns the values of both, followed by those of `later`.
     pub fn joined(mut self, later: Samples) -> Samples {
         self.0.extend(later.0);
         self

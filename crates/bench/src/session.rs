@@ -1,7 +1,7 @@
-//! One session: every wanted contender, run in turn.
+//! One session: all requested contenders, run in turn.
 //!
-//! Its own file because the order of runs is what makes ratios fair: A B C, A B C, so that a change of the machine's
-//! speed affects all equally. It does not judge. Invariant: the figures of a contender come from all rounds or the
+//! A separate file because the order of runs makes the ratios fair: A B C, A B C, so that a change of the machine's
+//! speed affects all equally. It does not judge. Invariant: the figures of a contender come from all rounds, or the
 //! contender is absent.
 
 use crate::child::timing::Effort;
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-/// Everything that was measured.
+/// All measurements of a session.
 pub struct Session {
     /// Machine and time.
     pub machine: Machine,
@@ -29,7 +29,7 @@ pub struct Session {
     pub effort: Effort,
     /// `true` if this was only a first look.
     pub quick: bool,
-    /// The slow groups that the first look has left out, by name.
+    /// Names of the slow groups that a quick run has left out.
     pub left_out: Vec<String>,
     /// The groups with at least one wanted row.
     pub groups: Vec<SessionOutcome>,
@@ -94,7 +94,7 @@ impl Session {
 }
 
 impl Session {
-    /// Both sessions as one, the runs of `later` after the own ones.
+    /// Joins both sessions, with the runs of `later` last.
     ///
     /// # Errors
     /// One line that names the property in which they differ.
@@ -125,7 +125,7 @@ impl Session {
     }
 }
 
-/// Installs what the wanted contenders lack, each package once, before anything is timed.
+/// Installs the missing packages of the requested contenders, each once, before anything is timed.
 fn install_peers(
     wanted: &[(&'static Group, Vec<&'static Row>)],
     options: &Options,
@@ -217,7 +217,7 @@ fn is_wanted(contender: &Contender, rows: &[&Row]) -> bool {
     rows.iter().any(|row| row.figures().any(|figure| figure.contender == contender.label))
 }
 
-/// Shows the running program on a terminal, on one line that is overwritten; elsewhere nothing.
+/// Shows the running program on a terminal, on one line that is overwritten; otherwise does nothing.
 fn announce(line: &str) {
     let mut err = std::io::stderr();
     if err.is_terminal() {
@@ -230,7 +230,8 @@ fn announce(line: &str) {
 pub(crate) mod tests {
     use super::*;
 
-    /// A session of the suite's group of collectives: barriers of these microseconds, an MPI at 4, the other absent.
+    /// Returns a session of the suite's group of collectives: barriers of these microseconds, one MPI at 4, the other
+    /// absent.
     pub fn example(commit: &str, microseconds: &[f64]) -> Session {
         let group = Suite::Core.groups().iter().find(|group| group.name == "collective").unwrap();
         let row = group.rows.iter().find(|row| row.name == "barrier").unwrap();

@@ -1,8 +1,8 @@
 //! The folder where the programs of peers are built and kept.
 //!
 //! Apart from the JSON, it is the only part that writes to the user's disk. Invariant: a file in the folder is
-//! complete; it is written under another name first. Its name has a hash of its sources and options, so that a changed
-//! source is rebuilt.
+//! complete, because it is written under another name first. Its name has a hash of its sources and options, so that a
+//! changed source is rebuilt.
 
 use crate::program::available::Missing;
 use isles_graph::{ReadOptions, Weights, open};
@@ -30,10 +30,10 @@ impl WorkFolder {
         Ok(WorkFolder { folder })
     }
 
-    /// The program that `compiler options -o PROGRAM SOURCE libraries` makes of `text`, from the folder if it is there.
+    /// Returns the program built by `compiler options -o PROGRAM SOURCE libraries` from `text`, or the cached one.
     ///
     /// # Errors
-    /// The compiler's first complaint.
+    /// The first error message of the compiler.
     pub fn build(
         &self,
         compiler: &str,
@@ -62,11 +62,11 @@ impl WorkFolder {
         Ok(program)
     }
 
-    /// The program of a package of ours, built with `feature` into the folder `name` of its own; `environment` is what
-    /// its build reads.
+    /// Returns the program of one of our packages, built with `feature` into its own folder `name`; `environment` is
+    /// set for its build.
     ///
     /// # Errors
-    /// The first complaint of the build.
+    /// The first error message of the build.
     pub fn build_own(
         &self,
         name: &str,
@@ -101,7 +101,7 @@ impl WorkFolder {
         Ok(path)
     }
 
-    /// The edge list of a graph of the collection, one line `from to` per edge; fetches the graph if needed.
+    /// Returns the edge list of a graph of the collection, one line `from to` per edge; fetches the graph if needed.
     ///
     /// # Errors
     /// The reason why the graph is unavailable.
@@ -119,17 +119,17 @@ impl WorkFolder {
         self.write_file(&format!("{name}.edges"), &text)
     }
 
-    /// The folder of this name, which may not be there yet.
+    /// Returns the path of the folder with this name, which may not exist yet.
     pub fn folder(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The folder of the Python modules that the bench has installed.
+    /// Returns the folder of the Python modules installed by the bench.
     pub fn python_modules(&self) -> PathBuf {
         self.folder.join("python")
     }
 
-    /// Creates an empty folder of this name; removes previous contents.
+    /// Creates an empty folder with this name, removing previous contents.
     ///
     /// # Errors
     /// Errors of the file system.

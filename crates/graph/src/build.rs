@@ -1,23 +1,23 @@
 //! Builds the compressed rows of a [`Graph`] from edges in any order.
 //!
-//! The only constructor of graphs, so that merging, order and limits hold for every source. Reads no files. Invariant:
-//! the result depends on the set of edges, never on their order.
+//! This is the only constructor of graphs, so that merging, order and limits hold for every source. It reads no files.
+//! Invariant: the result depends on the set of edges, never on their order.
 
 use super::error::{check_paths, check_sum, check_weight};
 use super::{ARCS_MAX, Graph, GraphError, LeftOut, Position, VERTICES_MAX, Weights};
 
 impl Graph {
-    /// A graph of `vertices` vertices with an edge for each pair of `ends`, of the length beside it in
-    /// `lengths`.
+    /// Creates a graph of `vertices` vertices with an edge for each pair of `ends`, whose length is at the same index
+    /// in `lengths`.
     ///
-    /// Parallel edges are merged into the lightest, self-loops kept.
+    /// Parallel edges are merged into the lightest; self-loops are kept.
     ///
     /// # Errors
     /// [`GraphError::NoVertices`], [`GraphError::TooLarge`], [`GraphError::VertexOutOfRange`],
     /// [`GraphError::BadWeight`], [`GraphError::PathTooLong`].
     ///
     /// # Panics
-    /// When `lengths` is given and not as long as `ends`.
+    /// If `lengths` is given and its length differs from that of `ends`.
     pub fn from_edges(
         vertices: u64,
         directed: bool,
@@ -27,7 +27,7 @@ impl Graph {
         Graph::merged(vertices, directed, ends, lengths, Weights::Lengths)
     }
 
-    /// As [`Graph::from_edges`], but merges parallel edges according to `kind`: strengths add up.
+    /// Same as [`Graph::from_edges`], but merges parallel edges according to `kind`: strengths add up.
     pub(super) fn merged(
         vertices: u64,
         directed: bool,
@@ -48,7 +48,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Returns the same graph with a record of whether the weights of its source are unused.
+    /// Returns the same graph, marked as having unused weights in its source if `is_so`.
     pub(super) fn leaving_out_weights(mut self, is_so: bool) -> Graph {
         self.left_out.weights = is_so;
         self
@@ -89,7 +89,7 @@ fn check(
     }
 }
 
-/// Counting sort of the edges by source; rows are neither sorted nor merged yet.
+/// Sorts the edges by source with a counting sort; rows are neither sorted nor merged yet.
 fn scatter(vertices: usize, directed: bool, ends: &[(u32, u32)], lengths: Option<&[f64]>) -> Graph {
     let mirrored = |from: u32, to: u32| !directed && from != to;
     let mut offsets = vec![0u32; vertices + 1];

@@ -1,10 +1,10 @@
-//! Edge lists: plain text, one edge a line.
+//! Edge lists: plain text, one edge per line.
 //!
-//! A line is `from to` or `from to weight`, separated by blanks, tabs or one comma; vertices are whole numbers from 0;
-//! the largest defines their number. The weight may be written `{'weight': 2.5}`, as networkx does. The first line may
-//! name the columns, as CSV does (see `head`). Empty lines and lines that begin with `#` or `%` are skipped. A graph
-//! has a weight on each line or on none. The format does not define whether the graph is directed; [`ReadOptions`]
-//! does. Invariant: memory stays in proportion to the text, see `vertices_max`.
+//! A line is `from to` or `from to weight`, separated by blanks, tabs or one comma; vertices are whole numbers from 0,
+//! and the largest determines their number. The weight may be written `{'weight': 2.5}`, as networkx does. The first
+//! line may name the columns, as in CSV (see `head`). Empty lines and lines that begin with `#` or `%` are skipped. A
+//! graph has a weight on each line or on none. The format does not define whether the graph is directed;
+//! [`ReadOptions`] does. Invariant: memory is proportional to the text, see `vertices_max`.
 
 use super::error::{check_weight, excerpt};
 use super::head::{self, EdgeColumns};
@@ -14,12 +14,13 @@ use super::{Graph, GraphError, Position, ReadOptions};
 const LINE: &str =
     "`from to` or `from to weight`, vertices from 0, split by blanks or a comma, or a `#` comment";
 
-/// Allowed form in place of a lone vertex, with the formats that have one.
+/// Allowed form instead of a lone vertex, and the formats that support one.
 const LONE: &str = "`from to`; for a vertex without edges, use METIS or Matrix Market form";
 
-/// Most vertices that a text with `edges` edges may declare: a lone huge number must not claim gigabytes.
+/// Returns the most vertices that a text with `edges` edges may declare: a single huge number must not claim
+/// gigabytes.
 ///
-/// 2^20 (4 MB of offsets) always, beyond that at most 64 vertices an edge.
+/// 2^20 (4 MB of offsets) always; beyond that at most 64 vertices per edge.
 pub(super) fn vertices_max(edges: u64) -> u64 {
     (1 << 20).max(edges.saturating_mul(64)).min(super::VERTICES_MAX)
 }
@@ -67,7 +68,7 @@ struct Edges {
     ends: Vec<(u32, u32)>,
     /// Empty, or as long as `ends`.
     lengths: Vec<f64>,
-    /// `true` if there are weights that are not used.
+    /// `true` if there are unused weights.
     has_unused_weights: bool,
     vertex_max: u64,
     vertex_max_position: Position,
@@ -120,8 +121,7 @@ impl Edges {
         if from.max(to) > self.vertex_max {
             (self.vertex_max, self.vertex_max_position) = (from.max(to), position);
         }
-        // Truncation is harmless: a vertex above `u32` is refused with its position before the edges are
-        // used.
+        // Truncation is harmless: a vertex above `u32` is refused with its position before the edges are used.
         self.ends.push((from as u32, to as u32));
         self.lengths.extend(weight);
         Ok(())
@@ -131,8 +131,8 @@ impl Edges {
 /// Allowed text in braces after the vertices.
 const ATTRIBUTES: &str = "attributes in braces as networkx writes them, such as `{'weight': 2.5}`";
 
-/// Returns the attribute `weight`, or else `value`, of a Python dictionary, if present; `None` if the text is not such
-/// a dictionary.
+/// Returns the attribute `weight`, or otherwise `value`, of a Python dictionary, if present; `None` if the text is not
+/// such a dictionary.
 fn weight_of(text: &[u8]) -> Option<Option<f64>> {
     let text = std::str::from_utf8(text).ok()?;
     let mut rest = text.strip_prefix('{')?.strip_suffix('}')?.trim();
@@ -144,7 +144,7 @@ fn weight_of(text: &[u8]) -> Option<Option<f64>> {
         let end = end_of_value(after);
         let value = after[..end].trim();
         if let Some(place) = ["weight", "value"].iter().position(|name| *name == key) {
-            // The notation of numpy's numbers.
+            // The notation of numbers in numpy.
             let inner = value.strip_prefix("np.").and_then(|call| call.strip_suffix(')')?.split_once('('));
             found[place] = Some(inner.map_or(value, |(_, inner)| inner).parse::<f64>().ok()?);
         }
@@ -189,7 +189,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// A word without the quotation marks that CSV may have around it.
+/// Returns a word without the quotation marks that CSV may put around it.
 pub(super) fn unquoted(word: &[u8]) -> &[u8] {
     word.strip_prefix(b"\"").and_then(|word| word.strip_suffix(b"\"")).unwrap_or(word)
 }

@@ -1,8 +1,8 @@
 //! The errors in the description of a graph.
 //!
-//! One enum for all readers and generators, because their callers do the same with each: print one line,
-//! stop. It does not name the file; [`super::OpenError`] adds that. Invariant: each message says what was
-//! found, where, and what is allowed.
+//! One enum for all readers and generators, because their callers do the same with each: print one line and stop. It
+//! does not name the file; [`super::OpenError`] adds that. Invariant: each message has the text found, its position
+//! and the allowed text.
 
 use super::Weights;
 use std::fmt;
@@ -33,7 +33,7 @@ impl fmt::Display for Position {
 pub enum GraphError {
     /// The file could not be read.
     Unreadable(std::io::Error),
-    /// The bytes are none of the known formats.
+    /// The bytes are in no known format.
     UnknownFormat,
     /// The text is in a recognised, unsupported format.
     ForeignFormat {
@@ -189,7 +189,7 @@ impl std::error::Error for GraphError {
     }
 }
 
-/// Returns `weight` when it is a usable length or strength: above zero and finite.
+/// Returns `weight` if it is a valid length or strength: above zero and finite.
 pub(super) fn check_weight(weight: f64, position: Position, kind: Weights) -> Result<f64, GraphError> {
     if weight > 0.0 && weight.is_finite() {
         Ok(weight)
@@ -200,20 +200,20 @@ pub(super) fn check_weight(weight: f64, position: Position, kind: Weights) -> Re
 
 /// Checks that no shortest path over `vertices` vertices overflows, whatever the order of its edges.
 ///
-/// It has fewer edges than the graph has vertices; the factor two is more than the rounding of 2^31 sums.
+/// A path has fewer edges than the graph has vertices; the factor two exceeds the rounding of 2^31 sums.
 pub(super) fn check_paths(vertices: u64, weights: &[f64]) -> Result<(), GraphError> {
     let weight = weights.iter().copied().fold(0.0, f64::max);
     let limit = f64::MAX / (2 * vertices) as f64;
     if weight > limit { Err(GraphError::PathTooLong { weight, vertices, limit }) } else { Ok(()) }
 }
 
-/// Checks that strengths have a finite sum, also where each counts at both ends of its edge.
+/// Checks that strengths have a finite sum, even if each counts at both ends of its edge.
 pub(super) fn check_sum(weights: &[f64]) -> Result<(), GraphError> {
     let sum = 2.0 * weights.iter().sum::<f64>();
     if sum.is_finite() { Ok(()) } else { Err(GraphError::StrengthsTooLarge) }
 }
 
-/// The first characters of `bytes`, printable, for a message of one line.
+/// Returns the first characters of `bytes`, printable, for a one-line message.
 pub(super) fn excerpt(bytes: &[u8]) -> String {
     const CHARACTERS_MAX: usize = 40;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * CHARACTERS_MAX)]);

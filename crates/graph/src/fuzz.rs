@@ -1,7 +1,7 @@
-//! Entry points for fuzzing: each takes any bytes and must return.
+//! Entry points for fuzzing: each takes arbitrary bytes and must return.
 //!
-//! They exist here so that a fuzz target is one line. They panic when a decoder accepts a graph that breaks
-//! the promises of [`Graph`], which is what the fuzzer looks for. Not part of any program.
+//! They exist here so that a fuzz target is one line. They panic if a decoder accepts a graph that breaks the promises
+//! of [`Graph`], which the fuzzer looks for. They are not part of any program.
 
 use super::{
     Graph, GraphError, ReadOptions, Weights, dataset, edge_list, gt, matrix_market, metis, rmat::Rmat,
@@ -14,39 +14,39 @@ const OPTIONS: [ReadOptions; 2] = [
 
 type Decoder = fn(&[u8], &ReadOptions) -> Result<Graph, GraphError>;
 
-/// The edge-list decoder.
+/// Runs the edge-list decoder.
 pub fn edge_list(bytes: &[u8]) {
     run(edge_list::decode, bytes);
 }
 
-/// The Matrix Market decoder.
+/// Runs the Matrix Market decoder.
 pub fn matrix_market(bytes: &[u8]) {
     run(matrix_market::decode, bytes);
 }
 
-/// The METIS decoder.
+/// Runs the METIS decoder.
 pub fn metis(bytes: &[u8]) {
     run(metis::decode, bytes);
 }
 
-/// The graph-tool decoder.
+/// Runs the graph-tool decoder.
 pub fn gt(bytes: &[u8]) {
     run(gt::decode, bytes);
 }
 
-/// Recognition of formats, decompression, and whatever decoder that leads to.
+/// Runs format detection, decompression, and the selected decoder.
 pub fn any(bytes: &[u8]) {
     run(Graph::decode, bytes);
 }
 
-/// The parser of R-MAT parameters.
+/// Runs the parser of R-MAT parameters.
 pub fn rmat(bytes: &[u8]) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         let _ = Rmat::parse(text).map(|parsed| parsed.map_err(|error| error.to_string()));
     }
 }
 
-/// The parser of the list of data sets.
+/// Runs the parser of the list of data sets.
 pub fn catalogue(bytes: &[u8]) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         let _ = dataset::parse(text);
@@ -62,7 +62,7 @@ fn run(decode: Decoder, bytes: &[u8]) {
     }
 }
 
-/// Panics when `graph` breaks a promise of [`Graph`].
+/// Panics if `graph` breaks a promise of [`Graph`].
 pub(super) fn check(graph: &Graph) {
     let vertices = graph.vertices();
     assert!(vertices > 0, "a graph has vertices");

@@ -1,10 +1,10 @@
 //! The binary format of graph-tool (`.gt`), version 1.
 //!
-//! Layout, after <https://graph-tool.skewed.de/static/doc/gt_format.html>: magic, version, byte order, comment,
+//! Layout, according to <https://graph-tool.skewed.de/static/doc/gt_format.html>: magic, version, byte order, comment,
 //! directed flag, number of vertices; per vertex its out-degree and out-neighbours in the smallest unsigned type that
-//! holds the number of vertices (an undirected edge stands once); then the property maps. Of those, one edge map named
-//! `weight` or `value` of a number type is read on request, all others are stepped over. Writes nothing. Invariant:
-//! nothing is allocated for a length field before its bytes are known to exist.
+//! holds the number of vertices (an undirected edge is stored once); then the property maps. Of those, one edge map
+//! named `weight` or `value` of a numeric type is read on request; all others are skipped. It writes nothing.
+//! Invariant: nothing is allocated for a length field before its bytes are known to exist.
 
 use super::error::check_weight;
 use super::{Graph, GraphError, Position, ReadOptions, Weights};
@@ -12,7 +12,7 @@ use super::{Graph, GraphError, Position, ReadOptions, Weights};
 /// First bytes of a `.gt` file.
 pub const MAGIC: &[u8] = "⛾ gt".as_bytes();
 
-/// Names of edge maps that hold lengths, the preferred first.
+/// Names of edge maps that hold lengths, in order of preference.
 const WEIGHT_NAMES: [&[u8]; 2] = [b"weight", b"value"];
 
 /// Reads a `.gt` file.
@@ -66,7 +66,7 @@ fn adjacency(cursor: &mut Cursor<'_>, vertices: u64) -> Result<Vec<(u32, u32)>, 
     Ok(ends)
 }
 
-/// Skips all property maps; returns the weights, if wanted and present, and whether there are unused ones.
+/// Skips all property maps; returns the weights, if wanted and present, and `true` if there are unused ones.
 fn property_maps(
     cursor: &mut Cursor<'_>,
     vertices: u64,
@@ -118,7 +118,7 @@ fn column(
 
 const KINDS: &str = "a value type from 0 to 14";
 
-/// The number types whose maps can be read as lengths.
+/// The numeric types whose maps can be read as lengths.
 #[derive(Clone, Copy, Debug)]
 enum Number {
     Int16,
@@ -151,11 +151,11 @@ impl Number {
 #[derive(Clone, Copy, Debug)]
 enum ValueType {
     Number(Number),
-    /// Bytes a value: `bool` and `long double`.
+    /// Bytes per value: `bool` and `long double`.
     Fixed(u64),
     /// A length, then this number of bytes for each element: strings, pickled objects, vectors.
     Sequence(u64),
-    /// A length, then strings, of that number.
+    /// A count, then that number of strings, each with its length.
     Strings,
 }
 
@@ -209,7 +209,7 @@ enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The unsigned number in `bytes`, at most eight.
+    /// Returns the unsigned number in `bytes`, at most eight of them.
     fn unsigned(self, bytes: &[u8]) -> u64 {
         let push = |value: u64, &byte: &u8| value << 8 | u64::from(byte);
         match self {
@@ -219,7 +219,7 @@ impl ByteOrder {
     }
 }
 
-/// A reading position; every step checks that the bytes exist.
+/// A reading position; every step checks that its bytes exist.
 struct Cursor<'a> {
     bytes: &'a [u8],
     offset: usize,
@@ -275,7 +275,7 @@ impl<'a> Cursor<'a> {
         GraphError::Truncated { position: Position::Byte(self.offset as u64), missing }
     }
 
-    /// The error for the `length` bytes read last.
+    /// Returns the error for the `length` bytes read last.
     fn malformed(&self, length: u64, allowed: &'static str) -> GraphError {
         let start = self.offset - length as usize;
         let found = self.bytes[start..self.offset]

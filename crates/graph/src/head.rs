@@ -1,7 +1,7 @@
-//! The first line of an edge list, which may name its columns, as files of CSV do.
+//! The first line of an edge list, which may name its columns as in CSV.
 //!
-//! Columns are found by their names, in any order and any case; a file of two columns may name them as it likes.
-//! Invariant: every column of a file with a head is used, or the head is refused.
+//! Columns are found by name, in any order and case; a file of two columns may use any names. Invariant: every column
+//! of a file with a head is used, or the head is refused.
 
 use super::edge_list::{number, unquoted};
 use super::error::excerpt;
@@ -23,9 +23,9 @@ const HEAD: &str = "a head of `source,target` or `source,target,weight` alone";
 pub(super) struct EdgeColumns {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// The column of the weight; beyond the last if there is none.
+    /// The column of the weight; past the last one if there is none.
     pub(super) weight: usize,
-    /// Number of columns; `None` if no head says so.
+    /// Number of columns; `None` if there is no head.
     count: Option<usize>,
 }
 
@@ -42,7 +42,7 @@ impl EdgeColumns {
     }
 }
 
-/// The columns that a line names, if it is a head.
+/// Returns the columns that a line names, if it is a head.
 ///
 /// # Errors
 /// It is a head, but not of an edge list.

@@ -1,8 +1,8 @@
-//! Graphs: one compact representation, and the ways to obtain one (files, generators, data sets).
+//! Graphs: one compact representation, and its sources (files, generators, data sets).
 //!
-//! Applications work on [`Graph`] alone and never see a file format. It contains no algorithms. Invariant: each row of
-//! a graph is sorted and holds each target once, so a graph is the same value, bit for bit, whatever the order of the
-//! edges in the file it came from.
+//! Applications use [`Graph`] only and never see a file format. It contains no algorithms. Invariant: each row of a
+//! graph is sorted and has each target once, so a graph is the same value, bit for bit, for any order of the edges in
+//! its file.
 
 #![forbid(unsafe_code)]
 
@@ -49,25 +49,25 @@ pub struct Graph {
     /// Out-neighbours, ascending within a row.
     #[serde(with = "isles::plain")]
     targets: Vec<u32>,
-    /// Lengths parallel to `targets`: above zero, and small enough that each path has a finite length. `None`: every
-    /// edge has length one.
+    /// Lengths parallel to `targets`: above zero, and small enough that each path has a finite length. If `None`,
+    /// every edge has length one.
     #[serde(with = "isles::plain::optional")]
     weights: Option<Vec<f64>>,
-    /// Contents of its source that it lacks.
+    /// Contents of its source that were left out.
     #[serde(skip)]
     left_out: LeftOut,
 }
 
-/// Contents of a graph's source that the graph lacks.
+/// Contents of a graph's source that the graph does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// `true` if the source has weights that are not used.
     pub weights: bool,
-    /// Edges that were merged with others of the same two vertices.
+    /// Number of edges merged with others between the same two vertices.
     pub parallel_edges: u64,
 }
 
-/// Two graphs are equal if they have the same edges and weights, whatever their source.
+/// Two graphs are equal if they have the same edges and weights, regardless of their source.
 impl PartialEq for Graph {
     fn eq(&self, other: &Graph) -> bool {
         self.directed == other.directed
@@ -78,18 +78,18 @@ impl PartialEq for Graph {
 }
 
 impl Graph {
-    /// Number of vertices.
+    /// Returns the number of vertices.
     #[inline]
     pub fn vertices(&self) -> u64 {
         self.offsets.len().saturating_sub(1) as u64
     }
 
-    /// Number of edges, parallel ones merged; an undirected edge counts once.
+    /// Returns the number of edges, with parallel ones merged; an undirected edge counts once.
     pub fn edges(&self) -> u64 {
         self.edges
     }
 
-    /// Number of adjacency entries: the edges that a full traversal visits.
+    /// Returns the number of adjacency entries: the edges that a full traversal visits.
     #[inline]
     pub fn arcs(&self) -> u64 {
         self.targets.len() as u64
@@ -100,7 +100,7 @@ impl Graph {
         self.directed
     }
 
-    /// Returns the unused contents of the graph's source; none for a graph that was sent to another place.
+    /// Returns the unused contents of the graph's source; empty for a graph received from another place.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
@@ -110,28 +110,28 @@ impl Graph {
         self.weights.is_some()
     }
 
-    /// The out-neighbours of `vertex`, ascending.
+    /// Returns the out-neighbours of `vertex`, ascending.
     ///
     /// # Panics
-    /// When `vertex` is not below [`Graph::vertices`].
+    /// If `vertex` is not below [`Graph::vertices`].
     #[inline]
     pub fn neighbours(&self, vertex: u32) -> &[u32] {
         &self.targets[self.row(vertex)]
     }
 
-    /// The lengths of the edges to [`Graph::neighbours`], in the same order; none on an unweighted graph.
+    /// Returns the lengths of the edges to [`Graph::neighbours`], in the same order; `None` for an unweighted graph.
     ///
     /// # Panics
-    /// When `vertex` is not below [`Graph::vertices`].
+    /// If `vertex` is not below [`Graph::vertices`].
     #[inline]
     pub fn lengths(&self, vertex: u32) -> Option<&[f64]> {
         self.weights.as_ref().map(|weights| &weights[self.row(vertex)])
     }
 
-    /// The same graph with the length `length(from, to)` on each edge; of an undirected edge, `from <= to`.
+    /// Returns the same graph with the length `length(from, to)` on each edge; for an undirected edge, `from <= to`.
     ///
     /// # Errors
-    /// [`GraphError::BadWeight`] when a length is not above zero, or not finite; [`GraphError::PathTooLong`].
+    /// [`GraphError::BadWeight`] if a length is not above zero, or not finite; [`GraphError::PathTooLong`].
     pub fn with_weights(self, mut length: impl FnMut(u32, u32) -> f64) -> Result<Graph, GraphError> {
         let mut weights = Vec::with_capacity(self.targets.len());
         for from in 0..self.vertices() as u32 {
@@ -145,7 +145,7 @@ impl Graph {
         Ok(Graph { weights: Some(weights), ..self })
     }
 
-    /// Bytes of the arrays: what one copy of the graph costs a place.
+    /// Returns the bytes of the arrays: the memory cost of one copy of the graph at a place.
     pub fn bytes(&self) -> u64 {
         let weights = self.weights.as_ref().map_or(0, Vec::len);
         (self.offsets.len() * 4 + self.targets.len() * 4 + weights * 8) as u64

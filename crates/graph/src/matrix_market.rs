@@ -1,9 +1,9 @@
 //! Matrix Market files: a square sparse matrix read as a graph.
 //!
-//! Accepted: `%%MatrixMarket matrix coordinate` with `pattern`, `integer` or `real` entries, `general` (a
-//! directed graph) or `symmetric` (an undirected one). Not accepted: dense arrays, complex, hermitian and
-//! skew-symmetric matrices, which are no graphs. Format: Boisvert, Pozo, Remington, NISTIR 5935 (1996).
-//! Invariant: memory stays in proportion to the text, whatever the size line claims.
+//! Accepted: `%%MatrixMarket matrix coordinate` with `pattern`, `integer` or `real` entries, `general` (a directed
+//! graph) or `symmetric` (an undirected one). Not accepted: dense arrays, and complex, hermitian or skew-symmetric
+//! matrices, which are not graphs. Format: Boisvert, Pozo, Remington, NISTIR 5935 (1996). Invariant: memory is
+//! proportional to the text, whatever the size line claims.
 
 use super::edge_list::{Words, number, vertices_max};
 use super::error::{check_weight, excerpt};
@@ -80,7 +80,7 @@ fn header(line: &[u8]) -> Result<Header, GraphError> {
     }
 }
 
-/// Vertices and entries.
+/// Parses the numbers of vertices and entries.
 fn size(line: &[u8], position: Position) -> Result<(u64, u64), GraphError> {
     let numbers: Option<Vec<u64>> = Words(line).map(number::<u64>).collect();
     match numbers.as_deref() {

@@ -1,17 +1,17 @@
 //! METIS files: the neighbours of each vertex in a line of its own.
 //!
-//! The first line is `vertices edges`, and a third number `1` if edges have weights; then comes a line for each vertex,
-//! in order, with its neighbours from 1, each followed by its weight if there are weights. An edge stands in the lines
-//! of both vertices and counts once. Lines that begin with `%` are comments; an empty line is a vertex without edges.
-//! The text cannot be distinguished from an edge list, so the file extension decides. Format: G. Karypis, METIS 5.1.0
-//! manual, section 4.1.1. Invariant: memory stays in proportion to the text, whatever line 1 claims.
+//! The first line is `vertices edges`, with a third number `1` if edges have weights; then comes a line for each
+//! vertex, in order, with its neighbours from 1, each followed by the weight of its edge, if any. An edge appears in
+//! the lines of both vertices and counts once. Lines that begin with `%` are comments; an empty line is a vertex
+//! without edges. The text cannot be distinguished from an edge list, so the file extension decides. Format: G.
+//! Karypis, METIS 5.1.0 manual, section 4.1.1. Invariant: memory is proportional to the text, whatever line 1 claims.
 
 use super::edge_list::{Words, number};
 use super::error::{check_weight, excerpt};
 use super::{Graph, GraphError, Position, ReadOptions};
 use std::path::Path;
 
-/// The endings of names of files in this form.
+/// File extensions of this format.
 const ENDINGS: [&str; 2] = ["graph", "metis"];
 
 const HEADER: &str =
@@ -60,7 +60,7 @@ pub fn decode(text: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
     arcs.graph(edges, Position::Line(line_first), first)
 }
 
-/// Vertices, edges, and whether edges have weights.
+/// Parses the numbers of vertices and edges; the last value is `true` if edges have weights.
 fn header(line: &[u8], position: Position) -> Result<(u64, u64, bool), GraphError> {
     let numbers: Option<Vec<u64>> = Words(line).map(number::<u64>).collect();
     match numbers.as_deref() {
@@ -76,7 +76,7 @@ struct Arcs<'a> {
     vertices: u64,
     has_weights: bool,
     options: &'a ReadOptions,
-    /// Each edge from each side: its lower and its higher vertex, whether the lower one named it, and its weight.
+    /// Each edge from each side: its lower and its higher vertex, `true` if named by the lower one, and its weight.
     list: Vec<(u32, u32, bool, f64)>,
     /// The line of each vertex.
     lines: Vec<u64>,
@@ -111,7 +111,7 @@ impl Arcs<'_> {
         Ok(())
     }
 
-    /// Returns the graph if each edge is in both lines and their number matches the first line.
+    /// Returns the graph if each edge is in both lines and the number of edges matches the first line.
     fn graph(mut self, edges: u64, position: Position, first: &[u8]) -> Result<Graph, GraphError> {
         self.list.sort_unstable_by(|one, other| {
             (one.0, one.1, one.2).cmp(&(other.0, other.1, other.2)).then(one.3.total_cmp(&other.3))

@@ -1,8 +1,8 @@
 //! R-MAT graphs: random graphs with the skewed degrees of real ones.
 //!
-//! Recursive quadrant choice after Chakrabarti, Zhan, Faloutsos (SDM 2004): 8·2^n directed edges are drawn,
-//! duplicates dropped, self-loops kept. Not a model of any particular network. Invariant: the same parameters
-//! and seed give the same graph on every machine.
+//! The quadrants are chosen recursively, as by Chakrabarti, Zhan, Faloutsos (SDM 2004): 8·2^n directed edges are
+//! drawn, duplicates are dropped and self-loops kept. It does not model any particular network. Invariant: the same
+//! parameters and seed give the same graph on every machine.
 
 use super::{Graph, GraphError};
 
@@ -12,8 +12,8 @@ const EDGES_A_VERTEX: u64 = 8;
 /// Largest exponent: 2^24 vertices, 2^27 edges drawn, about 2.5 GB while the graph is built.
 pub const SCALE_MAX: u32 = 24;
 
-/// The workloads of X10 on the SCC under the names of its table 1 (Chapman, Hussein, Hosking, X10'11): three of the
-/// chip, two of a cluster, of which `low` is the chip's `large`.
+/// The workloads of X10 on the SCC under the names in its table 1 (Chapman, Hussein, Hosking, X10'11): three of the
+/// chip and two of a cluster; the cluster's `low` equals the chip's `large`.
 pub const WORKLOADS: [(&str, Rmat); 5] = [
     ("rmat-small", Rmat { scale: 11, a: 0.2, b: 0.15, c: 0.25, d: 0.4, seed: 1 }),
     ("rmat-medium", Rmat { scale: 14, a: 0.65, b: 0.1, c: 0.1, d: 0.15, seed: 1 }),
@@ -24,7 +24,7 @@ pub const WORKLOADS: [(&str, Rmat); 5] = [
 
 const LOW: Rmat = Rmat { scale: 14, a: 0.55, b: 0.1, c: 0.1, d: 0.25, seed: 1 };
 
-/// Former names of the workloads, and their names now.
+/// Former names of the workloads, with their current names.
 const FORMER_NAMES: [(&str, &str); 4] = [
     ("rmat-11", "rmat-small"),
     ("rmat-14-steep", "rmat-medium"),
@@ -54,10 +54,10 @@ pub struct Rmat {
 }
 
 impl Rmat {
-    /// The parameters that `text` stands for; none when it is not about R-MAT.
+    /// Returns the parameters in `text`; `None` if it does not name an R-MAT graph.
     ///
     /// # Errors
-    /// [`GraphError::BadParameter`] when it is, but wrongly.
+    /// [`GraphError::BadParameter`] if it names one, but with invalid parameters.
     pub fn parse(text: &str) -> Option<Result<Rmat, GraphError>> {
         if let Some((_, rmat)) = WORKLOADS.iter().find(|(name, _)| *name == text) {
             return Some(Ok(*rmat));
@@ -93,7 +93,7 @@ impl Rmat {
         Graph::from_edges(vertices, true, &ends, None)
     }
 
-    /// One edge: at each level the quadrant gives one more bit of source and target.
+    /// Draws one edge: at each level the quadrant determines one more bit of source and target.
     fn draw(&self, random: &mut SplitMix) -> (u32, u32) {
         let (mut from, mut to) = (0, 0);
         for _ in 0..self.scale {
@@ -119,12 +119,12 @@ fn numbers(parameters: &str) -> Option<Rmat> {
     Some(Rmat { scale: scale.parse().ok()?, a: share(a)?, b: share(b)?, c: share(c)?, d: share(d)?, seed })
 }
 
-/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014); constants
-/// from there.
+/// The generator SplitMix64, with the constants of Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators" (OOPSLA 2014).
 struct SplitMix(u64);
 
 impl SplitMix {
-    /// Uniform in `[0, 1)`, with 53 random bits.
+    /// Returns a uniform number in `[0, 1)`, with 53 random bits.
     fn next_share(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -1,4 +1,4 @@
-//! Readers: what they accept, each error with its line, and any bytes at all.
+//! Tests of the readers: the accepted files, each error with its line, and arbitrary bytes.
 
 use super::fuzz;
 use super::rmat::{Rmat, WORKLOADS};
@@ -19,13 +19,13 @@ fn decode(bytes: &[u8], options: &ReadOptions) -> Graph {
     graph
 }
 
-/// The one line that a reader of `bytes` prints.
+/// Returns the one line that a reader of `bytes` prints.
 fn refusal(bytes: impl AsRef<[u8]>, options: &ReadOptions) -> String {
     let error = Graph::decode(bytes.as_ref(), options).expect_err("a malformed graph");
     error.to_string()
 }
 
-/// Vertices, then each edge once with its length.
+/// Returns the number of vertices, then each edge once with its length.
 fn text(graph: &Graph) -> String {
     let mut text = format!("{}:", graph.vertices());
     for from in 0..graph.vertices() as u32 {
@@ -174,7 +174,7 @@ mod edge_list {
 mod metis {
     use super::*;
 
-    /// Reads a text as a file of this name.
+    /// Reads a text as a file with this name.
     fn read(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Graph, String> {
         let folder = std::env::temp_dir().join(format!("isles-metis-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -186,7 +186,7 @@ mod metis {
 
     #[test]
     fn the_ending_of_the_name_says_that_lines_are_vertices() {
-        // The graphs of figure 3 in the manual of METIS 5.1.0: 7 vertices, 11 edges; with weights of edges the same.
+        // The graphs of figure 3 in the manual of METIS 5.1.0: 7 vertices, 11 edges; and the same with edge weights.
         let plain = b"% figure 3a\n7 11\n5 3 2\n1 3 4\n5 4 2 1\n2 3 6 7\n1 3 6\n5 4 7\n6 4\n";
         let expected = "7: 0-1 0-2 0-4 1-2 1-3 2-3 2-4 3-5 3-6 4-5 5-6";
         assert_eq!(text(&read("a.graph", plain, &PLAIN).unwrap()), expected);
@@ -279,7 +279,7 @@ mod matrix_market {
 mod gt {
     use super::*;
 
-    /// Writes the format, for the tests alone.
+    /// A writer of the format, for tests only.
     struct Writer {
         bytes: Vec<u8>,
         big: bool,
@@ -322,7 +322,7 @@ mod gt {
         }
     }
 
-    /// Three vertices, edges 0-1 and 0-2, then `maps`.
+    /// Writes three vertices, edges 0-1 and 0-2, then `maps`.
     fn triple(big: bool, maps: u64) -> Writer {
         let mut writer = Writer::new(big, false, 3);
         writer.row(&[1, 2], 1).row(&[], 1).row(&[], 1).number(maps, 8);
@@ -593,7 +593,7 @@ fn a_form_that_is_not_read_is_refused_by_name() {
     }
 }
 
-/// The form is that of NISTIR 5935, whose first line has five words in this order.
+/// The format is that of NISTIR 5935, whose first line has five words in this order.
 #[test]
 fn a_matrix_market_header_that_is_nearly_right_is_no_edge_list() {
     for header in [
@@ -722,8 +722,8 @@ fn lengths_whose_sum_along_a_path_could_overflow_are_refused() {
 
 #[test]
 fn the_generated_workload_is_the_same_graph_for_ever() {
-    // By a second program of another language, `crates/graph/tests/rmat.py`: SplitMix64 and the choice of quadrants as
-    // the paper says them, then SHA-256 over the sorted edges as text.
+    // From a second program in another language, `crates/graph/tests/rmat.py`: SplitMix64 and the choice of quadrants
+    // as in the paper, then SHA-256 over the sorted edges as text.
     let graph = open("rmat-small", &PLAIN).unwrap();
     let mut lines = String::new();
     for from in 0..graph.vertices() as u32 {
@@ -735,7 +735,7 @@ fn the_generated_workload_is_the_same_graph_for_ever() {
 
 #[test]
 fn the_workloads_have_the_edges_of_the_published_runs() {
-    // Table 1 of the paper; other seeds scatter by a few parts in a thousand.
+    // Table 1 of the paper; other seeds vary by a few parts in a thousand.
     let published = [
         ("rmat-small", 16_250.0),
         ("rmat-medium", 105_353.0),

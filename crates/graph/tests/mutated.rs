@@ -1,6 +1,6 @@
-//! Files of graphs as others write them, and damaged ones: the right graph, or one line.
+//! Graph files as other programs write them, and damaged ones: each yields the right graph, or a one-line error.
 //!
-//! Each round draws a file of each form from a seed. `ISLES_TEST_SEEDS` says how many rounds there are.
+//! Each round draws a file of each format from a seed. `ISLES_TEST_SEEDS` is the number of rounds.
 
 #[path = "../../cli/tests/command/scene/damage.rs"]
 mod damage;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 const WEIGHTED: ReadOptions = ReadOptions { weights: Weights::Lengths, directed: false };
 
-/// One graph in each form of text: a path of four vertices with a chord.
+/// One graph in each text format: a path of four vertices with a chord.
 const FORMS: [(&str, &str); 6] = [
     ("a.txt", "0 1 2.5\n1 2 1\n2 3 4\n0 2 3\n"),
     ("b.txt", "0 1 {'weight': 2.5}\n1 2 {'weight': 1}\n2 3 {'weight': 4}\n0 2 {'weight': 3}\n"),
@@ -21,7 +21,7 @@ const FORMS: [(&str, &str); 6] = [
     ("f.graph", "4 4 1\n2 2.5 3 3\n1 2.5 3 1\n2 1 4 4 1 3\n3 4\n"),
 ];
 
-/// A folder of this test, with the file that is read.
+/// A folder of this test, with the file to read.
 struct Folder(PathBuf);
 
 impl Folder {

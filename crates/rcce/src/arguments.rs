@@ -35,7 +35,7 @@ pub enum RankMachine {
     Chip(String),
 }
 
-/// Charge for the code between two calls, besides `isles_work`.
+/// Charge for the code between two calls, in addition to `isles_work`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MeasuredWork {
     /// Nothing.
@@ -80,13 +80,13 @@ pub struct RunArguments {
     /// Program built by isles cc
     #[arg(value_name = "PROGRAM")]
     pub program: PathBuf,
-    /// Its arguments
+    /// Arguments of the program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub words: Vec<OsString>,
 }
 
 impl RunArguments {
-    /// Refuses arguments that have no effect on processes.
+    /// Refuses arguments that have no effect with ranks as processes.
     pub fn check_process_arguments(&self) -> Result<(), Failure> {
         let given = [
             ("--preset", self.preset.is_some()),
@@ -129,7 +129,7 @@ fn work(text: &str) -> Result<MeasuredWork, String> {
 /// Reads the arguments.
 ///
 /// # Errors
-/// They are invalid, and the reason has been printed. The process must end with this code.
+/// They are invalid, and the reason has been printed. The process must exit with this code.
 pub fn read(words: Vec<OsString>) -> Result<Command, ExitCode> {
     let matches = usage::matches(&WholeArguments::command(), words)?;
     let arguments = WholeArguments::from_arg_matches(&matches)

@@ -21,7 +21,7 @@ use std::ptr;
 /// Interval at which the watcher checks whether all ranks sleep.
 const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Word in place of the model facts in the command line of a rank without a model.
+/// Placeholder for the model facts in the command line of a rank without a model.
 const HOST: &str = "host";
 
 /// A rank's process.
@@ -43,7 +43,7 @@ impl Drop for RankProcesses {
     }
 }
 
-/// The tile column and row of a core of the SCC give its power domain, by RCCE's numbers.
+/// Returns the power domain of a core of the SCC, by RCCE's numbering, from its tile column and row.
 fn power_domain(core: u32) -> u32 {
     let (column, row) = (core / 2 % 6, core / 12);
     column / 2 + 3 * (row / 2)
@@ -68,7 +68,7 @@ pub fn describe(segment: RankMemory, rank: usize, ranks: usize) -> MachineDescri
     }
 }
 
-/// Starts the process of a rank. `model_facts` is [`HOST`], or what [`run_with_remote_model`] reads.
+/// Starts the process of a rank. `model_facts` is [`HOST`], or the word that [`run_with_remote_model`] reads.
 ///
 /// # Errors
 /// The system refuses.
@@ -198,7 +198,7 @@ fn pin_rank(rank: usize, ranks: usize) {
 /// TOLD PROGRAM ..`.
 ///
 /// # Errors
-/// The first process has not started it, or the program cannot be loaded.
+/// The process was not started by the first one, or the program cannot be loaded.
 pub fn run_as_rank(words: &[OsString]) -> Result<(), Failure> {
     let refused = || Failure::Usage("only isles rccerun starts isles-rcce rank".into());
     let number =

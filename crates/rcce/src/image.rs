@@ -1,7 +1,7 @@
 //! A program built by `isles cc`, loaded into this process: once, or as a copy for each rank.
 //!
-//! Each copy is a separate memory file, so that the loader treats it as another library with its own globals.
-//! Invariant: its descriptor stays open while it is loaded, or another copy would get its name and its globals.
+//! Each copy is a separate memory file, so that the loader treats it as a different library with its own globals.
+//! Invariant: its descriptor stays open while it is loaded; otherwise another copy would get its name and its globals.
 
 use crate::interface::{Attach, MachineDescription, Run};
 use isles_app::Failure;
@@ -26,7 +26,7 @@ impl Image {
     /// Loads the program itself.
     ///
     /// # Errors
-    /// It is not there, or `isles cc` has not made it.
+    /// The file is missing, or was not built by `isles cc`.
     pub fn load(path: &Path) -> Result<Image, Failure> {
         let absolute = path.canonicalize().map_err(|cause| {
             Failure::Usage(format!("cannot read the program {}: {cause}", path.display()))
@@ -34,10 +34,10 @@ impl Image {
         Image::open(absolute.as_os_str().as_bytes(), path, None)
     }
 
-    /// Loads a copy of the program, whose file has these `bytes`.
+    /// Loads a copy of the program, whose file contains these `bytes`.
     ///
     /// # Errors
-    /// The system refuses, or `isles cc` has not made it.
+    /// The system refuses, or the file was not built by `isles cc`.
     pub fn load_copy(path: &Path, bytes: &[u8]) -> Result<Image, Failure> {
         let refused =
             |cause: std::io::Error| Failure::Ended(format!("cannot copy {}: {cause}", path.display()));
@@ -52,7 +52,7 @@ impl Image {
 
     fn open(name: &[u8], path: &Path, copy: Option<OwnedFd>) -> Result<Image, Failure> {
         let name = CString::new(name).map_err(|_| invalid_image(path, "its name has a zero byte"))?;
-        // NEED: only the loader of the system can load a program of C.
+        // NEED: only the system loader can load a C program.
         // SOUND: the name ends in zero. What its initialisers do is the program's own affair, as if it were started.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
@@ -63,7 +63,7 @@ impl Image {
         if attach.is_null() || run.is_null() {
             return Err(invalid_image(path, "it does not contain the RCCE library"));
         }
-        // NEED: symbols are addresses without a type.
+        // NEED: symbols are untyped addresses.
         // SOUND: both are functions of `c/src`, with these types; the handle is never closed.
         let (attach, run) = unsafe {
             (std::mem::transmute::<*mut c_void, Attach>(attach), std::mem::transmute::<*mut c_void, Run>(run))
@@ -74,9 +74,9 @@ impl Image {
     /// Makes the program a rank of a machine.
     ///
     /// # Errors
-    /// Another version of Isles has made it.
+    /// It was built for another version of Isles.
     pub fn attach(&self, machine: &MachineDescription) -> Result<(), Failure> {
-        // NEED: it is a function of C.
+        // NEED: it is a C function.
         // SOUND: the description has the layout of `struct machine` and points to the mapped segment.
         match unsafe { (self.attach)(machine) } {
             0 => Ok(()),
@@ -87,23 +87,23 @@ impl Image {
     /// Runs the program; it ends the rank and does not return.
     pub fn run(&self, arguments: &ProgramArguments) {
         let (count, words) = (arguments.words.len() as i32, arguments.pointers.as_ptr());
-        // NEED: it is a function of C.
-        // SOUND: `words` are that many strings that end in zero, and a null; they outlive the process's ranks.
+        // NEED: it is a C function.
+        // SOUND: `words` are that many zero-terminated strings, then a null; they outlive the process's ranks.
         unsafe { (self.run)(count, words) }
     }
 }
 
-/// The words of a program, its name first, as C reads them.
+/// The words of a program, its name first, as C strings.
 pub struct ProgramArguments {
     words: Vec<CString>,
     pointers: Vec<*const c_char>,
 }
 
 impl ProgramArguments {
-    /// The words of the program at `path`.
+    /// Creates the words of the program at `path`.
     ///
     /// # Errors
-    /// A word has a zero byte.
+    /// A word contains a zero byte.
     pub fn new(path: &Path, words: &[std::ffi::OsString]) -> Result<ProgramArguments, Failure> {
         let all = std::iter::once(path.as_os_str()).chain(words.iter().map(|word| word.as_os_str()));
         let words: Result<Vec<_>, _> = all.map(|word| CString::new(word.as_bytes())).collect();
@@ -115,14 +115,14 @@ impl ProgramArguments {
 
 fn symbol(handle: *mut c_void, name: &CStr) -> *mut c_void {
     // NEED: as above.
-    // SOUND: the handle is one of `dlopen`; the name ends in zero.
+    // SOUND: the handle comes from `dlopen`; the name is zero-terminated.
     unsafe { libc::dlsym(handle, name.as_ptr()) }
 }
 
-/// The message of the loader, without the name that it begins with.
+/// Returns the message of the loader, without the name at its beginning.
 fn loader_error(name: &CStr, path: &Path) -> String {
     // NEED: as above.
-    // SOUND: it returns null, or a string that lives until the next call of the loader by this thread.
+    // SOUND: it returns null, or a string that lives until this thread's next call of the loader.
     let text = unsafe {
         let text = libc::dlerror();
         if text.is_null() { c"the loader refuses" } else { CStr::from_ptr(text) }

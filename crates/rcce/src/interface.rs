@@ -1,7 +1,7 @@
 //! The interface between this program and the C library: memory layouts and operations of the model.
 //!
-//! `c/src/port.h` is the counterpart in C; [`VERSION`] changes with either. Invariant: words that several ranks use are
-//! atomic, so a shared reference to the whole is sound.
+//! `c/src/port.h` is the counterpart in C; [`VERSION`] changes with either. Invariant: words that several ranks use
+//! are atomic, so a shared reference to the whole is sound.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 /// `PORT_VERSION`.
 pub const VERSION: u32 = 2;
 
-/// The most ranks: `RCCE_MAXNP`.
+/// Maximum number of ranks: `RCCE_MAXNP`.
 pub const RANKS_MAX: usize = 48;
 
 /// Bytes of a line, and of a message buffer.
@@ -88,15 +88,15 @@ pub struct PortRequest {
     pub target: u32,
     /// A line of that buffer.
     pub line: u32,
-    /// Lines; the mask of a flag of a bit.
+    /// Number of lines; or the mask of a bit flag.
     pub count: u32,
-    /// An address of the program.
+    /// An address in the program.
     pub address: u64,
     /// See `port.h`.
     pub value: u64,
     /// Library: 0 is RCCE, 1 iRCCE.
     pub costs: u32,
-    /// Nothing.
+    /// Unused.
     pub spare: u32,
 }
 
@@ -145,14 +145,14 @@ pub struct ControlWords {
 
 type AtomicByte = std::sync::atomic::AtomicU8;
 
-/// Call in which a rank is.
+/// The current call of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentCall {
     /// Number of the rank.
     pub rank: usize,
-    /// The call of the library that it is in, or "a computation".
+    /// The current call of the library, or "a computation".
     pub call: String,
-    /// Rank that it waits for there.
+    /// Rank that the call waits for.
     pub peer: Option<usize>,
 }
 
@@ -162,12 +162,12 @@ fn text(bytes: &[AtomicByte]) -> String {
 }
 
 impl ControlWords {
-    /// Returns the reason why a rank has ended the run, if one has.
+    /// Returns the reason why a rank has ended the run, if any.
     pub fn complaint(&self) -> Option<String> {
         (self.complaint.load(Ordering::SeqCst) == 1).then(|| text(&self.complaint_text))
     }
 
-    /// Returns the call in which a rank is.
+    /// Returns the current call of a rank.
     pub fn current_call(&self, rank: usize) -> CurrentCall {
         let state = &self.state[rank];
         let call = self
@@ -178,7 +178,7 @@ impl ControlWords {
         CurrentCall { rank, call, peer }
     }
 
-    /// Returns the number of wake-ups of a rank, or `None` if it does not sleep.
+    /// Returns the number of wake-ups of a sleeping rank; `None` if it is awake.
     pub fn sleep(&self, rank: usize) -> Option<u32> {
         let state = &self.state[rank];
         let wakes = state.wakes.load(Ordering::SeqCst);
@@ -203,7 +203,7 @@ pub struct MachineDescription {
     pub rank: u32,
     /// All ranks.
     pub ranks: u32,
-    /// 1 if there is a model to ask.
+    /// 1 if there is a model.
     pub modelled: u32,
     /// The control words.
     pub control: *const ControlWords,
@@ -230,7 +230,7 @@ pub type Attach = unsafe extern "C" fn(*const MachineDescription) -> c_int;
 /// `isles_rcce_run`.
 pub type Run = unsafe extern "C" fn(c_int, *const *const c_char);
 
-/// One line that names where ranks wait: "rank 0 in RCCE_send for rank 1, ..".
+/// Returns a one-line list of waiting ranks: "rank 0 in RCCE_send for rank 1, ..".
 pub fn waiting_list(waiting: &[CurrentCall]) -> String {
     const SHOWN: usize = 6;
     let one = |current: &CurrentCall| {

@@ -1,9 +1,9 @@
 //! The program `isles-rcce`, which `isles cc` and `isles rccerun` become: C programs of RCCE on hosts and chips.
 //!
 //! The library itself is in C, in `c/`; this program builds it, starts ranks, and on a modelled chip answers the
-//! library's requests. Read on in `toolchain` (building), `host` (ranks as processes), `chip` (ranks as coroutines on
-//! bare cores). It is a crate of its own because loading programs and switching stacks need unsafe code, which no other
-//! crate has for that.
+//! library's requests. See `toolchain` (building), `host` (ranks as processes) and `chip` (ranks as coroutines on bare
+//! cores). It is a separate crate because loading programs and switching stacks need unsafe code that no other crate
+//! has.
 
 mod arguments;
 mod chip;

@@ -7,7 +7,7 @@
 //! 1 MiB    off-chip memory      64 MiB
 //! ```
 //!
-//! Programs store pointers into this memory and hand them to other ranks, so its address is the same in all processes.
+//! Programs store pointers into this memory and pass them to other ranks, so its address is the same in all processes.
 //! Invariant: the mapping lives as long as the process.
 
 use crate::chip::TurnWords;
@@ -19,11 +19,11 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Candidate addresses of the memory: below all mappings of the system, or above the shadow memory of sanitizers, which
-/// covers the first one.
+/// Candidate addresses of the memory: below all mappings of the system, or above the shadow memory of sanitizers,
+/// which covers the first candidate.
 const ADDRESSES: [usize; 2] = [0x10_0000_0000, 0x2000_0000_0000];
 
-/// Bytes for the words of one rank, so that ranks share no line of a cache.
+/// Bytes for the words of one rank, so that ranks share no cache line.
 const TURN_BYTES: usize = 128;
 
 const BUFFERS: usize = 128 << 10;
@@ -41,7 +41,7 @@ pub struct RankMemory {
 }
 
 impl RankMemory {
-    /// New memory, all zero, and the descriptor from which other processes map it.
+    /// Creates the memory, filled with zeros, and the descriptor from which other processes map it.
     ///
     /// # Errors
     /// The system refuses.
@@ -70,7 +70,7 @@ impl RankMemory {
     pub fn map(memory: BorrowedFd<'_>, address: usize) -> Result<RankMemory, Failure> {
         let flags = MapFlags::SHARED | MapFlags::FIXED_NOREPLACE;
         // NEED: programs need the memory at one address in all ranks.
-        // SOUND: nothing is replaced; the memory is shared with ranks only, and read by atomic words.
+        // SOUND: no mapping is replaced; the memory is shared with ranks only, and read by atomic words.
         let start = unsafe {
             mmap(
                 ptr::without_provenance_mut(address),
@@ -87,37 +87,37 @@ impl RankMemory {
         Ok(RankMemory { start: start.cast() })
     }
 
-    /// The control words.
+    /// Returns the control words.
     pub fn control(self) -> &'static ControlWords {
         // NEED: the words lie in mapped memory.
-        // SOUND: zero bytes are `ControlWords`; they fit (see the assertion), are aligned to a page, and what ranks
-        // write is atomic; the mapping is never taken away.
+        // SOUND: zero bytes are valid `ControlWords`; they fit (see the assertion) and are page-aligned, and ranks
+        // write only atomics; the mapping is never removed.
         unsafe { &*self.start.cast::<ControlWords>() }
     }
 
-    /// The words with which a rank process takes turns with its model.
+    /// Returns the words with which a rank process takes turns with its model.
     ///
     /// # Panics
     /// If there is no such rank.
     pub fn turn_words(self, rank: usize) -> &'static TurnWords {
         assert!(rank < RANKS_MAX, "rank {rank}");
         // NEED: the words lie in mapped memory.
-        // SOUND: zero bytes are `TurnWords`; they fit and are aligned (see the assertion); the mapping is never taken
-        // away.
+        // SOUND: zero bytes are valid `TurnWords`; they fit and are aligned (see the assertion); the mapping is never
+        // removed.
         unsafe { &*self.start.wrapping_add(TURNS + rank * TURN_BYTES).cast::<TurnWords>() }
     }
 
-    /// The first message buffer.
+    /// Returns the first message buffer.
     pub fn buffers(self) -> *mut u8 {
         self.start.wrapping_add(BUFFERS)
     }
 
-    /// The off-chip memory.
+    /// Returns the off-chip memory.
     pub fn shared(self) -> *mut u8 {
         self.start.wrapping_add(SHARED)
     }
 
-    /// The content of a line of a rank's message buffer.
+    /// Returns the content of a line of a rank's message buffer.
     ///
     /// # Panics
     /// If there is no such line.
@@ -125,7 +125,7 @@ impl RankMemory {
         assert!(rank < RANKS_MAX && line < BUFFER_BYTES / LINE_BYTES, "line {line} of rank {rank}");
         let start = self.buffers().wrapping_add(rank * BUFFER_BYTES + line * LINE_BYTES);
         std::array::from_fn(|at| {
-            // NEED: programs of C write there.
+            // NEED: C programs write there.
             // SOUND: inside the mapping by the assertion; each byte is read as an atomic.
             let byte = unsafe { AtomicU8::from_ptr(start.wrapping_add(at)) };
             byte.load(Ordering::Relaxed)

@@ -2,7 +2,7 @@
 //!
 //! The sources of the library are part of this program, compiled on first use into a cache folder named by their hash.
 //! A program becomes a shared object, because a modelled chip loads a copy of it for each rank. Invariant: the folder
-//! appears complete or not at all.
+//! is created atomically.
 
 use isles_app::Failure;
 use isles_app::console;
@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file of the library: its path below the folder, its text.
+/// A file of the library: its path below the folder, and its text.
 macro_rules! sources {
     ($($path:literal),* $(,)?) => {
         &[$(($path, include_str!(concat!("../../../c/", $path)))),*]
@@ -73,7 +73,7 @@ impl BuiltLibrary {
     }
 }
 
-/// The C compiler and its first arguments: the words of `CC`, as make reads it, or `cc`.
+/// Returns the C compiler and its first arguments: the words of `CC`, as in make, or `cc`.
 fn compiler_words() -> Vec<String> {
     let named = env::var_os("CC").unwrap_or_default().to_string_lossy().into_owned();
     let words: Vec<String> = named.split_whitespace().map(str::to_owned).collect();
@@ -98,7 +98,7 @@ fn cache() -> Result<PathBuf, Failure> {
         })
 }
 
-/// Builds the library, unless it is built.
+/// Builds the library unless it exists.
 fn library() -> Result<BuiltLibrary, Failure> {
     let mut hasher = DefaultHasher::new();
     (SOURCES, compiler_words()).hash(&mut hasher);
@@ -120,14 +120,14 @@ fn library() -> Result<BuiltLibrary, Failure> {
         let _ = fs::remove_dir_all(&scratch);
         return Err(failure);
     }
-    // If another process was faster, its folder is used.
+    // If another process was faster, use its folder.
     if fs::rename(&scratch, &folder).is_err() {
         let _ = fs::remove_dir_all(&scratch);
     }
     Ok(BuiltLibrary { folder })
 }
 
-/// Makes `librcce.a` and `libircce.a` in the folder `kind` of `root`.
+/// Builds `librcce.a` and `libircce.a` in the folder `kind` of `root`.
 fn archive(root: &Path, kind: &str, options: &[&str]) -> Result<(), Failure> {
     let folder = root.join(kind);
     fs::create_dir_all(&folder)
@@ -171,7 +171,7 @@ fn unstartable(program: &OsStr, cause: &std::io::Error) -> Failure {
     })
 }
 
-/// Options in the arguments that the compiler does not read.
+/// Options that are not passed to the compiler.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Wanted {
     has_bit_flags: bool,
@@ -195,7 +195,7 @@ fn wanted(words: &[OsString]) -> Wanted {
     wanted
 }
 
-/// Compiles and links as `words` say.
+/// Compiles and links according to `words`.
 ///
 /// # Errors
 /// There is no compiler, or it fails.

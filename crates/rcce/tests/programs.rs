@@ -1,5 +1,5 @@
-//! C programs by `isles-rcce cc` and `rccerun`: the examples verify and print the same on processes and on the chip;
-//! the corners of the interface behave as RCCE's; stuck runs end with an error line.
+//! Tests of C programs with `isles-rcce cc` and `rccerun`: the examples verify and print the same on processes and on
+//! the chip; corner cases of the interface behave as in RCCE; stuck runs end with an error line.
 
 #[path = "../../cli/tests/command/page_block.rs"]
 mod page_block;
@@ -63,7 +63,7 @@ fn printed(ranks: u32, machine: &[&str], program: &Path, words: &[&str]) -> Stri
     text(&output.stdout)
 }
 
-/// The line and the exit code of a run that fails.
+/// Returns the line and the exit code of a run that fails.
 fn failed(ranks: u32, machine: &[&str], program: &Path, words: &[&str]) -> (String, Option<i32>) {
     let output = run(ranks, machine, program, words);
     let line = text(&output.stderr);
@@ -118,7 +118,7 @@ fn both_kinds_of_flags_have_the_same_results_and_a_bit_takes_more_requests() {
     };
     let (line, bit) = (run(&[]), run(&["--bit-flags"]));
     assert_eq!(line.0, bit.0);
-    // Times also change with the addresses of the program's data, by a hundredth.
+    // Times also vary with the addresses of the program's data, by about a hundredth.
     assert!(bit.1 > line.1, "{} against {}", bit.1, line.1);
     assert_eq!(run(&[]), line, "the same run takes the same time of the chip");
 }
@@ -190,7 +190,7 @@ fn a_divider_that_the_chip_refuses_is_not_booked() {
     assert_eq!(printed(4, &["--machine", &machine], &program, &[]), "ok\n");
 }
 
-/// The program steps by a flag of this processor.
+/// The program is single-stepped by a flag of this processor.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_logged_call_that_is_overwritten_meanwhile_is_not_compared() {

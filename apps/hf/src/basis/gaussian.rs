@@ -1,9 +1,9 @@
-//! Reads basis sets in Gaussian's form.
+//! Reads basis sets in Gaussian's format.
 //!
 //! For each element, or list of elements, a line `ELEMENT .. 0`; for each shell a line `TYPE COUNT SCALE` and its
-//! primitives, whose exponents count times the square of the scale factor; at the end `****`, which may also stand
-//! before the first. The first line may be `cartesian` or `spherical`, as Psi4 writes it. Core potentials begin with
-//! a line `ELEMENT 0` as well, and a line `ELEMENT-ECP`.
+//! primitives, whose exponents are multiplied by the square of the scale factor; at the end `****`, which may also
+//! precede the first element. The first line may be `cartesian` or `spherical`, as Psi4 writes it. Core potentials
+//! also begin with a line `ELEMENT 0`, followed by a line `ELEMENT-ECP`.
 
 use super::super::element::Element;
 use super::super::input_error::{InputError, number};
@@ -16,13 +16,13 @@ const HEAD: &str = "symbols of elements and `0`, such as `C 0`";
 /// Expected form of the line of a shell after the type and the number.
 const SCALE: &str = "a type, a number of primitives and a scale factor above zero, such as `SP 3 1.00`";
 
-/// Requirement on wanted elements that a core potential breaks.
+/// Requirement that a core potential of a wanted element violates.
 const NO_CORE: &str = "no core potential for an element of the molecule: all electrons are computed";
 
 /// Highest angular momentum of a core potential.
 const POTENTIAL_MAX: usize = 16;
 
-/// Returns `true` if a text is in this form.
+/// Returns `true` if a text is in this format.
 pub(super) fn is_form_of(lines: &[TextLine<'_>]) -> bool {
     let is_head = |line: &TextLine<'_>| {
         line.words.len() > 1
@@ -56,7 +56,7 @@ pub(super) fn read(lines: &[TextLine<'_>], found: &mut Findings<'_>) -> Result<(
     Ok(())
 }
 
-/// Returns whether d functions are Cartesian, if the line alone says so.
+/// Returns `true` if d functions are Cartesian; `None` if the line is not just that statement.
 fn kind_of(line: &TextLine<'_>) -> Option<bool> {
     match line.words.as_slice() {
         [word] if word.eq_ignore_ascii_case("cartesian") => Some(true),
@@ -65,17 +65,17 @@ fn kind_of(line: &TextLine<'_>) -> Option<bool> {
     }
 }
 
-/// Returns a symbol without the mark of an element that the molecule may lack.
+/// Returns a symbol without the mark for elements that the molecule may lack.
 fn symbol(word: &str) -> &str {
     word.strip_prefix('-').unwrap_or(word)
 }
 
-/// The wanted elements in the line of an element.
+/// Returns the wanted elements in the line of an element.
 fn elements_of(head: &TextLine<'_>, found: &mut Findings<'_>) -> Result<Vec<Element>, InputError> {
     let words = head.words.strip_suffix(&["0"]).unwrap_or(&head.words);
     let mut wanted = Vec::new();
     for word in words {
-        // A number is that of an atom of a molecule, here none is known.
+        // A number would be that of an atom of a molecule, which is not known here.
         let element =
             Some(symbol(word)).filter(|symbol| symbol.parse::<i64>().is_err()).and_then(Element::parse);
         let element = element.ok_or_else(|| found.malformed(head, HEAD))?;
@@ -86,7 +86,7 @@ fn elements_of(head: &TextLine<'_>, found: &mut Findings<'_>) -> Result<Vec<Elem
     if words.is_empty() { Err(found.malformed(head, HEAD)) } else { Ok(wanted) }
 }
 
-/// Reads the shells of `elements` up to the separator; the lines from there on.
+/// Reads the shells of `elements` up to the separator; returns the lines from there on.
 fn shells<'l, 'a>(
     mut rest: &'l [TextLine<'a>],
     elements: &[Element],

@@ -1,9 +1,9 @@
 //! Basis sets: for each element, contracted Gaussian functions by angular momentum.
 //!
 //! A contraction is a sum of primitives `c exp(-a r^2)` times a solid harmonic; its coefficients are those of
-//! normalised primitives, as published. Three sets are part of the program, as PySCF has them, because the last
-//! digits of energies depend on the tables; others come from files (see `read`), which may hold more than is wanted.
-//! Knows no molecule. Invariant: a contraction has at least one primitive, all exponents are above zero, and not all
+//! normalised primitives, as published. Three sets are built in, with the tables of PySCF, because the last digits of
+//! energies depend on them; others come from files (see `read`), which may hold unneeded elements. This module knows
+//! no molecule. Invariant: a contraction has at least one primitive, all exponents are above zero, and not all
 //! coefficients are zero.
 
 mod gaussian;
@@ -29,7 +29,7 @@ pub const CONTRACTIONS_MAX: usize = 64;
 pub struct Contraction {
     /// Angular momentum: 0 is s, 1 is p, 2 is d.
     pub momentum: usize,
-    /// Exponents in bohr^-2, with the coefficients of normalised primitives.
+    /// Exponents in bohr^-2, each with its coefficient of the normalised primitive.
     pub primitives: Vec<(f64, f64)>,
 }
 
@@ -40,18 +40,18 @@ pub struct BasisSet {
     pub name: String,
     /// `true` if the file asks for six Cartesian functions in a d shell.
     pub is_cartesian: bool,
-    /// The contractions of the elements that were wanted, in order of the text.
+    /// The contractions of the wanted elements, in order of the text.
     elements: Vec<(Element, Vec<Contraction>)>,
 }
 
-/// The basis sets that are part of the program.
+/// The built-in basis sets.
 const BUILT_IN: [(&str, &str); 3] = [
     ("sto-3g", include_str!("../../data/basis/sto-3g.nw")),
     ("3-21g", include_str!("../../data/basis/3-21g.nw")),
     ("6-31g*", include_str!("../../data/basis/6-31g-star.nw")),
 ];
 
-/// Returns `true` if `name` is that of a file, not of a built-in basis set.
+/// Returns `true` if `name` is a file name, not a built-in basis set.
 pub fn is_file(name: &str) -> bool {
     built_in(name).is_none()
 }
@@ -60,7 +60,7 @@ fn built_in(name: &str) -> Option<&'static (&'static str, &'static str)> {
     BUILT_IN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
-/// The basis set of a built-in name, in any case, or of a file, for `elements`.
+/// Returns the basis set with a built-in name, in any case, or from a file, for `elements`.
 ///
 /// Entries of a file for other elements are not checked.
 ///
@@ -79,7 +79,7 @@ pub fn open(name: &str, elements: &[Element]) -> Result<BasisSet, InputError> {
 }
 
 impl BasisSet {
-    /// The contractions of an element, lower angular momenta first and else in order of the text.
+    /// Returns the contractions of an element, in ascending order of angular momentum, then in order of the text.
     ///
     /// # Errors
     /// The set has none for it.

@@ -1,9 +1,9 @@
-//! Reads basis sets in NWChem's form.
+//! Reads basis sets in NWChem's format.
 //!
-//! A line `ELEMENT TYPE`, then a line for each primitive with exponent and coefficients; several columns of them are
-//! several contractions. Around them may stand lines `BASIS "NAME" SPHERICAL` (or `CARTESIAN`) and `END`, once or
-//! for each element. A part from `ECP` to `END` has the core potentials of elements. Types are S, P, D, and SP (or L),
-//! whose second coefficient is that of the p function.
+//! A line `ELEMENT TYPE` is followed by a line for each primitive, with its exponent and coefficients; several columns
+//! of coefficients are several contractions. Lines `BASIS "NAME" SPHERICAL` (or `CARTESIAN`) and `END` may enclose
+//! them, once or for each element. A part from `ECP` to `END` has the core potentials of elements. Types are S, P, D,
+//! and SP (or L), whose second coefficient is that of the p function.
 
 use super::super::element::Element;
 use super::super::input_error::InputError;
@@ -12,10 +12,10 @@ use super::read::{ELEMENT, Findings, ShellLines, TextLine};
 /// Allowed words of a line `BASIS`.
 const BASIS: &str = "`BASIS`, a name, SPHERICAL or CARTESIAN, PRINT or NOPRINT, SEGMENT or NOSEGMENT";
 
-/// Requirement on wanted elements that a core potential breaks.
+/// Requirement that a core potential of a wanted element violates.
 const NO_CORE: &str = "no core potential for an element of the molecule: all electrons are computed";
 
-/// The part of the text that a line stands in.
+/// The part of the text that contains a line.
 #[derive(Clone, Copy)]
 struct SetPart {
     /// Its number, from 0 before the first line `BASIS`.
@@ -27,7 +27,7 @@ struct SetPart {
 /// Reads all lines.
 pub(super) fn read(lines: &[TextLine<'_>], found: &mut Findings<'_>) -> Result<(), InputError> {
     let mut block = SetPart { number: 0, is_ecp: false, is_cartesian: None };
-    // The wanted elements with the block that each stands in.
+    // The wanted elements found so far, each with the number of its block.
     let mut met: Vec<(Element, usize)> = Vec::new();
     let mut rest = lines;
     while let Some((line, after)) = rest.split_first() {
@@ -53,7 +53,7 @@ pub(super) fn read(lines: &[TextLine<'_>], found: &mut Findings<'_>) -> Result<(
     Ok(())
 }
 
-/// Reads a shell that begins with the line `head`; the lines behind it.
+/// Reads a shell that begins with the line `head`; returns the lines after it.
 fn shell<'l, 'a>(
     head: &'l TextLine<'a>,
     after: &'l [TextLine<'a>],
@@ -86,7 +86,7 @@ fn shell<'l, 'a>(
     Ok(next)
 }
 
-/// Returns whether d functions are Cartesian, if the line `BASIS` says so.
+/// Returns `true` if d functions are Cartesian; `None` if the line `BASIS` does not state it.
 fn kind_of(line: &TextLine<'_>, found: &Findings<'_>) -> Result<Option<bool>, InputError> {
     let mut kind = None;
     for (index, word) in line.words.iter().enumerate().skip(1) {

@@ -1,9 +1,8 @@
-//! Shells: the contractions of the atoms of a molecule, normalised, with the functions that each stands for.
+//! Shells: the normalised contractions of the atoms of a molecule, with the functions that each represents.
 //!
-//! A shell has 2l + 1 spherical functions, or the (l + 1)(l + 2) / 2 Cartesian ones. Spherical d functions are the
-//! real solid harmonics in the order m = -2 .. 2 (xy, yz, z2, xz, x2-y2), p functions x, y, z, as PySCF has them;
-//! Cartesian ones go xx, xy, xz, yy, yz, zz, each normalised to one. Invariant: every function of a shell has the
-//! norm one.
+//! A shell has 2l + 1 spherical functions, or (l + 1)(l + 2) / 2 Cartesian ones. Spherical d functions are the real
+//! solid harmonics in the order m = -2 .. 2 (xy, yz, z2, xz, x2-y2), p functions are x, y, z, as in PySCF; Cartesian
+//! ones are xx, xy, xz, yy, yz, zz, each normalised to one. Invariant: every function of a shell has norm one.
 
 use super::super::input_error::InputError;
 use super::super::molecule::Molecule;
@@ -11,7 +10,7 @@ use super::BasisSet;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
-/// Most functions of a molecule: a square matrix of that size takes 200 MB.
+/// Most functions of a molecule: a square matrix of this size takes 200 MB.
 pub const FUNCTIONS_MAX: usize = 5000;
 
 /// One contraction at one atom.
@@ -19,10 +18,10 @@ pub const FUNCTIONS_MAX: usize = 5000;
 pub struct Shell {
     /// Angular momentum.
     pub momentum: usize,
-    /// The point of the nucleus, in bohr.
+    /// The position of the nucleus, in bohr.
     pub center: [f64; 3],
-    /// Exponents in bohr^-2, with coefficients of plain primitives `exp(-a r^2)` times an unnormalised monomial: what
-    /// the normalisation leaves to the angle is in [`angular`].
+    /// Exponents in bohr^-2, with coefficients of plain primitives `exp(-a r^2)` times an unnormalised monomial; the
+    /// angular part of the normalisation is in [`angular`].
     pub primitives: Vec<(f64, f64)>,
     /// The number of its first function.
     pub first: usize,
@@ -32,7 +31,7 @@ pub struct Shell {
     pub atom: usize,
 }
 
-/// The shells of a molecule, in order of the atoms.
+/// Returns the shells of a molecule, in order of the atoms.
 ///
 /// # Errors
 /// An element has no functions, or there are too many.
@@ -54,14 +53,14 @@ pub fn shells(molecule: &Molecule, basis: &BasisSet, is_cartesian: bool) -> Resu
     Ok(shells)
 }
 
-/// The radial integral of `r^(2l + 2) exp(-a r^2)` over all r.
+/// Returns the radial integral of `r^(2l + 2) exp(-a r^2)` over all r.
 fn radial(momentum: usize, exponent: f64) -> f64 {
     // Γ(l + 3/2) / (2 a^(l + 3/2)); Γ(3/2) = √π / 2, Γ(x + 1) = x Γ(x).
     let gamma = (0..momentum).fold(PI.sqrt() / 2.0, |gamma, step| gamma * (step as f64 + 1.5));
     gamma / (2.0 * exponent.powf(momentum as f64 + 1.5))
 }
 
-/// Coefficients of plain primitives for published ones, which are of normalised primitives; the sum has norm one.
+/// Converts published coefficients, of normalised primitives, to those of plain primitives; the sum has norm one.
 fn normalised(momentum: usize, published: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let plain = |&(exponent, c): &(f64, f64)| (exponent, c / radial(momentum, 2.0 * exponent).sqrt());
     let plain: Vec<(f64, f64)> = published.iter().map(plain).collect();
@@ -70,19 +69,19 @@ fn normalised(momentum: usize, published: &[(f64, f64)]) -> Vec<(f64, f64)> {
     plain.into_iter().map(|(exponent, c)| (exponent, c / square.sqrt())).collect()
 }
 
-/// The monomials x^i y^j z^k of an angular momentum, in order: those with more x first, then with more y.
+/// Returns the monomials x^i y^j z^k of an angular momentum, those with more x first, then those with more y.
 pub fn monomials(momentum: usize) -> impl Iterator<Item = [usize; 3]> {
     let row = move |x: usize| (0..=momentum - x).rev().map(move |y| [x, y, momentum - x - y]);
     (0..=momentum).rev().flat_map(row)
 }
 
-/// The functions of a shell: each the sum of monomials, by number, with factors.
+/// Returns the functions of a shell, each as a sum of monomials: their numbers and factors.
 ///
 /// # Panics
 /// If the angular momentum is above d.
 pub fn angular(momentum: usize, is_cartesian: bool) -> Vec<Vec<(usize, f64)>> {
-    // Real solid harmonics, for example T. Helgaker, P. Jørgensen, J. Olsen, Molecular Electronic-Structure Theory,
-    // section 6.4; the factors are those of normalisation over the sphere.
+    // Real solid harmonics, for example in T. Helgaker, P. Jørgensen, J. Olsen, Molecular Electronic-Structure Theory,
+    // section 6.4; the factors normalise them over the sphere.
     let root = |numerator: f64, denominator: f64| (numerator / (denominator * PI)).sqrt();
     match (momentum, is_cartesian) {
         (0, _) => vec![vec![(0, root(1.0, 4.0))]],

@@ -1,8 +1,9 @@
 //! Contributions of the integrals of one quartet to the Fock matrix.
 //!
-//! A quartet (ij|kl) stands for up to eight equal ones, so it adds to six blocks of the matrix: the Coulomb blocks ij
-//! and kl, and the exchange blocks ik, il, jk, jl. Those with i or j go to panels of the bra, which a unit keeps; kl
-//! occurs once in a unit. Knows neither units nor fixed point. Invariant: all sums go in one fixed order.
+//! A quartet (ij|kl) represents up to eight equal ones, so it contributes to six blocks of the matrix: the Coulomb
+//! blocks ij and kl, and the exchange blocks ik, il, jk, jl. Those with i or j go to panels of the bra, which a unit
+//! keeps; kl occurs once in a unit. This module knows neither units nor fixed point. Invariant: all sums are formed in
+//! one fixed order.
 
 use super::super::integrals::ShellPair;
 use super::super::matrix::Matrix;
@@ -10,10 +11,10 @@ use super::super::matrix::Matrix;
 /// Most functions of a shell.
 const FUNCTIONS_MAX: usize = 6;
 
-/// Sums of a unit while it goes through its kets.
+/// Partial sums of a unit while it processes its kets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Panels {
-    /// Rows of the exchange, for the functions of the bra's first and second shell, all columns each.
+    /// Exchange rows for the functions of the bra's first and second shell, with all columns.
     pub(super) exchange: [Vec<f64>; 2],
     /// The Coulomb block of the bra.
     pub(super) coulomb: Vec<f64>,
@@ -33,7 +34,7 @@ impl Panels {
         self.ket.resize(FUNCTIONS_MAX * FUNCTIONS_MAX, 0.0);
     }
 
-    /// Adds the integrals of a quartet, times `factor`, each with the elements of the density that they meet.
+    /// Adds the integrals of a quartet, times `factor`, each multiplied by its elements of the density.
     pub(super) fn add(
         &mut self,
         integrals: &[f64],
@@ -101,7 +102,7 @@ impl Panels {
     }
 }
 
-/// The first numbers of a segment.
+/// Returns the first numbers of a segment.
 fn copied<const N: usize>(segment: &[f64]) -> [f64; N] {
     std::array::from_fn(|index| segment[index])
 }

@@ -1,15 +1,15 @@
-//! Sums that do not depend on the order of their addends: numbers as multiples of 2^-48 hartree.
+//! Sums that do not depend on the order of their addends: multiples of 2^-48 hartree.
 //!
-//! The place and the time at which a unit is computed vary from run to run, and a sum of floating-point numbers would
-//! show this in its last bits. So each addend is rounded once to a multiple of [`UNIT`], and integers are added, which
-//! is exact. Error: an element has at most an addend for each pair of shells and four for each shell, each off by less
-//! than 3.6e-15 hartree; that is below 2e-11 for the 3,321 pairs of aspirin in 3-21G, and the errors of its hundreds of
-//! small addends cancel in part. Invariant: nothing here adds floats.
+//! The place and time at which a unit is computed vary from run to run, which would change the last bits of a
+//! floating-point sum. So each addend is rounded once to a multiple of [`UNIT`], and integers are added, which is
+//! exact. Error: an element has at most one addend per pair of shells and four per shell, each off by less than
+//! 3.6e-15 hartree; that is below 2e-11 for the 3,321 pairs of aspirin in 3-21G, and the errors of its hundreds of
+//! small addends partly cancel. Invariant: nothing here adds floats.
 
 /// Value of one unit of a sum, in hartree.
 const UNIT: f64 = 1.0 / (1_u64 << 48) as f64;
 
-/// Bound that no element reaches, in hartree; the repulsion that an electron of a molecule feels is below a thousand.
+/// Bound on the elements, in hartree; the repulsion on an electron of a molecule is below a thousand.
 const LIMIT: f64 = 16_384.0;
 
 /// The sums of the elements of a square matrix.
@@ -33,7 +33,7 @@ impl FixedPointSums {
     /// Adds a segment of a row.
     ///
     /// # Panics
-    /// If an addend or a sum is beyond what is possible in a molecule, or no number.
+    /// If an addend or a sum is larger than possible in a molecule, or is not a number.
     pub fn add(&mut self, row: usize, column: usize, addends: impl ExactSizeIterator<Item = f64>) {
         let sums = &mut self.sums[row * self.size + column..][..addends.len()];
         for (sum, addend) in sums.iter_mut().zip(addends) {
@@ -44,7 +44,7 @@ impl FixedPointSums {
         }
     }
 
-    /// The sums of both elements across the diagonal, row by row up to it.
+    /// Returns the sums of both elements across the diagonal, row by row up to it.
     pub fn folded(&self) -> Vec<i64> {
         let element = |row: usize, column: usize| self.sums[row * self.size + column];
         let rows = (0..self.size).flat_map(|row| (0..=row).map(move |column| (row, column)));

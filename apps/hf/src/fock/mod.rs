@@ -1,10 +1,10 @@
 //! The two-electron part of the Fock matrix, built directly: integrals are computed, used and discarded.
 //!
-//! A [`FockBuilder`] holds what a place needs: the pairs of shells, a density, and the sums of the units that it was
-//! given. It knows no other places. Quartets are left out by Schwarz's bound with the largest elements of the density
-//! that they meet (M. Häser, R. Ahlrichs, J. Comput. Chem. 10, 104 (1989)), so a small change of a density takes
-//! little time. Invariant: what a unit adds depends on the shells and the density only, so the sum of all units does
-//! not depend on who computed which.
+//! A [`FockBuilder`] holds the data of a place: the pairs of shells, a density, and the sums of its units. It knows no
+//! other places. Quartets are screened by Schwarz's bound with the largest elements of the density that they are
+//! multiplied by (M. Häser, R. Ahlrichs, J. Comput. Chem. 10, 104 (1989)), so a small change of a density takes little
+//! time. Invariant: the contribution of a unit depends on the shells and the density only, so the sum of all units
+//! does not depend on which place computed which.
 
 mod digest;
 mod fixed_point;
@@ -19,7 +19,7 @@ use digest::Panels;
 use fixed_point::{FixedPointSums, mean};
 use serde::{Deserialize, Serialize};
 
-/// Quartets that cannot add more than this to any element are left out, in hartree.
+/// Bound in hartree below which a quartet's contribution to any element is neglected.
 const NEGLIGIBLE: f64 = 1e-13;
 
 /// The functions of a molecule, as needed by a place.
@@ -53,11 +53,11 @@ pub struct UnitEffort {
     pub quartets: u64,
     /// Operations of the integrals.
     pub operations: Operations,
-    /// Integrals, each of which meets six elements of the density.
+    /// Number of integrals, each multiplied by six elements of the density.
     pub integrals: u64,
-    /// Bytes of pairs that were read.
+    /// Bytes of pairs read.
     pub pair_bytes: u64,
-    /// Elements that went into the sums of the place.
+    /// Elements added to the sums of the place.
     pub elements: u64,
 }
 
@@ -69,7 +69,7 @@ pub struct ActiveUnit {
 }
 
 impl UnitEffort {
-    /// Adds that of another unit or part.
+    /// Adds the effort of another unit or part.
     fn add(&mut self, other: &UnitEffort) {
         self.candidates += other.candidates;
         self.quartets += other.quartets;
@@ -97,7 +97,7 @@ impl FockBuilder {
         }
     }
 
-    /// The pairs of shells.
+    /// Returns the pairs of shells.
     pub fn pairs(&self) -> &[ShellPair] {
         &self.pairs
     }
@@ -112,14 +112,14 @@ impl FockBuilder {
         self.shells
     }
 
-    /// Bytes that it keeps between builds: the pairs of shells, and two matrices.
+    /// Returns the bytes kept between builds: the pairs of shells, and two matrices.
     pub fn bytes(&self) -> u64 {
         let pairs: u64 = self.pairs.iter().map(|pair| size_of_val(pair) as u64 + pair.bytes()).sum();
         let size = self.density.size();
         pairs + (size_of_val(&*self.largest) + 2 * size * size * size_of::<f64>()) as u64
     }
 
-    /// Begins a build for a symmetric density, row by row up to the diagonal.
+    /// Begins a build for a symmetric density, given row by row up to the diagonal.
     pub fn begin(&mut self, packed: &[f64]) {
         let size = self.density.size();
         let mut elements = packed.iter();
@@ -156,7 +156,7 @@ impl FockBuilder {
     }
 
     /// Adds the contributions of the next quartets of `unit`, until the integrals of `quartets` of them are computed.
-    /// `None` if the unit is complete.
+    /// Returns `None` if the unit is complete.
     pub fn advance_unit(&mut self, unit: &mut ActiveUnit, quartets: usize) -> Option<UnitEffort> {
         if unit.is_over {
             return None;
@@ -181,7 +181,7 @@ impl FockBuilder {
             return;
         }
         let (integrals, operations) = self.repulsion.block(bra, ket);
-        // Up to eight quartets are equal; of each symmetric pair of elements one is written, and folding halves them.
+        // Up to eight quartets are equal; one of each symmetric pair of elements is written, and folding halves them.
         let orders = |pair: &ShellPair| if pair.shells[0] == pair.shells[1] { 1.0 } else { 2.0 };
         let same = if bra_number == ket_number { 0.5 } else { 1.0 };
         self.panels.add(integrals, same * orders(bra) * orders(ket), [bra, ket], &self.density);
@@ -209,13 +209,13 @@ impl FockBuilder {
         effort.elements += (bra.components() + size * (bra.functions[0] + bra.functions[1])) as u64;
     }
 
-    /// The sums of the units that this place was given, to be added to those of other places.
+    /// Returns the sums of the units of this place, to be added to those of other places.
     pub fn sums(&self) -> Vec<i64> {
         self.sums.folded()
     }
 }
 
-/// The two-electron part of the Fock matrix from the sums of all units.
+/// Returns the two-electron part of the Fock matrix from the sums of all units.
 pub fn matrix(size: usize, sums: &[i64]) -> Matrix {
     let mut matrix = Matrix::zero(size);
     let places = (0..size).flat_map(|row| (0..=row).map(move |column| [row, column]));
@@ -223,12 +223,12 @@ pub fn matrix(size: usize, sums: &[i64]) -> Matrix {
     matrix
 }
 
-/// A symmetric matrix row by row up to the diagonal.
+/// Returns a symmetric matrix row by row up to the diagonal.
 pub fn packed(matrix: &Matrix) -> Vec<f64> {
     (0..matrix.size()).flat_map(|row| &matrix.row(row)[..=row]).copied().collect()
 }
 
-/// The largest element of the density that a quartet meets, those of the exchange halved.
+/// Returns the largest element of the density that a quartet is multiplied by, those of the exchange halved.
 fn max_density(largest: &[f64], [bra, ket]: [&ShellPair; 2]) -> f64 {
     let [i, j] = bra.shells;
     let [k, l] = ket.shells;

@@ -1,41 +1,41 @@
 //! The units of work of a Fock build: ordered pairs of shells.
 //!
-//! A molecule of n shells has n^2 units, which is how X10's program of the SCC experiments cut its work: 576 for
-//! benzene in STO-3G. No integral is computed twice: of two different unordered pairs the one that takes their
-//! quartet is chosen like the fields of a chessboard, so that each has about half of them; and the two orders of a
-//! pair take its quartets in turn. Invariant: each unordered pair of unordered pairs belongs to exactly one unit.
+//! A molecule of n shells has n^2 units, the decomposition of the X10 program in the SCC experiments: 576 for benzene
+//! in STO-3G. No integral is computed twice. Of two different unordered pairs, the one that owns their quartet is
+//! chosen like the fields of a chessboard, so that each has about half of them; the two orders of a pair take its
+//! quartets alternately. Invariant: each unordered pair of unordered pairs belongs to exactly one unit.
 
 /// A unit, with its share of quartets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkUnit {
-    /// The number of its unordered pair, which is the bra of its quartets.
+    /// The number of its unordered pair, the bra of its quartets.
     pub bra: usize,
-    /// Share of the bra's quartets, 0 or 1; `None` if the unit has all, because the pair has only one order.
+    /// Share of the bra's quartets, 0 or 1; `None` if the unit has all of them, because the pair has only one order.
     share: Option<usize>,
     /// Number of pairs of shells.
     pairs: usize,
 }
 
-/// The number of units of a molecule with `shells` shells.
+/// Returns the number of units of a molecule with `shells` shells.
 pub fn units(shells: usize) -> u64 {
     (shells as u64).pow(2)
 }
 
-/// The number of the unordered pair of two shells.
+/// Returns the number of the unordered pair of two shells.
 pub fn pair_number(one: usize, other: usize) -> usize {
     let (high, low) = (one.max(other), one.min(other));
     high * (high + 1) / 2 + low
 }
 
 impl WorkUnit {
-    /// The unit of a number.
+    /// Returns the unit with a number.
     pub fn new(number: u64, shells: usize) -> WorkUnit {
         let (one, other) = (number as usize / shells, number as usize % shells);
         let share = (one != other).then_some(usize::from(one < other));
         WorkUnit { bra: pair_number(one, other), share, pairs: shells * (shells + 1) / 2 }
     }
 
-    /// The pairs that are the kets of its quartets, ascending.
+    /// Returns the pairs that are the kets of its quartets, ascending.
     pub fn kets(self) -> UnitKets {
         let WorkUnit { bra, share, pairs } = self;
         let mut kets = UnitKets { bra, next: (bra + 1) % 2, pairs, step: 1 + usize::from(share.is_some()) };
@@ -48,8 +48,8 @@ impl WorkUnit {
     }
 }
 
-/// The kets of a unit: below the bra every other one, the bra itself, and above it the others; of those all, or each
-/// second.
+/// The kets of a unit: below the bra every other one, the bra itself, and above it the others; all of these, or every
+/// second one.
 #[derive(Clone, Debug)]
 pub struct UnitKets {
     bra: usize,

@@ -1,9 +1,9 @@
 //! The Boys functions F_m(T), the integral of t^2m exp(-T t^2) over t from 0 to 1.
 //!
-//! Below [`TABLE_END`] each order comes from a Taylor series about the nearest of the tabulated points, because the
-//! derivative of F_m is -F_(m+1): L. E. McMurchie, E. R. Davidson, J. Comput. Phys. 26, 218 (1978), section IV. Above
-//! it F_0 is √(π/T)/2 to the last bit, and the others follow by recursion upwards, which is stable there. Invariant:
-//! the relative error is below 1e-14, at any argument from 0 up.
+//! Below [`TABLE_END`] each order comes from a Taylor series about the nearest tabulated point, because the derivative
+//! of F_m is -F_(m+1): L. E. McMurchie, E. R. Davidson, J. Comput. Phys. 26, 218 (1978), section IV. Above it F_0 is
+//! √(π/T)/2 to the last bit, and the others follow by upward recursion, which is stable there. Invariant: the relative
+//! error is below 1e-14, for any argument from 0.
 
 use std::f64::consts::PI;
 use std::sync::LazyLock;
@@ -11,16 +11,16 @@ use std::sync::LazyLock;
 /// Highest order: that of four d functions.
 pub const ORDER_MAX: usize = 8;
 
-/// Terms of the series: with a distance of at most 1/32 the next is below 4e-15 of the sum.
+/// Terms of the series; at a distance of at most 1/32 the next one is below 4e-15 of the sum.
 const TERMS: usize = 7;
 
-/// Points of the table for a unit of the argument.
+/// Number of table points per unit of the argument.
 const POINTS_PER_UNIT: f64 = 16.0;
 
-/// End of the table; there exp(-T), which is left out of the recursion, is below 4e-19 of F_8.
+/// End of the table; there exp(-T), which the recursion omits, is below 4e-19 of F_8.
 const TABLE_END: f64 = 64.0;
 
-/// Orders at a point.
+/// Number of orders at a point.
 const ROW: usize = ORDER_MAX + TERMS;
 
 /// F_0 to F_14 at the points 0, 1/16, 2/16, .. 64.
@@ -29,7 +29,7 @@ static TABLE: LazyLock<Vec<[f64; ROW]>> = LazyLock::new(|| {
     (0..=points).map(|point| row(point as f64 / POINTS_PER_UNIT)).collect()
 });
 
-/// All orders of a row by the series for the highest, and by recursion downwards, which is stable.
+/// Returns all orders of a row: the highest by the series, the others by downward recursion, which is stable.
 fn row(argument: f64) -> [f64; ROW] {
     let exponential = (-argument).exp();
     let mut values = [0.0; ROW];
@@ -53,12 +53,12 @@ pub struct Boys {
 }
 
 impl Boys {
-    /// Makes the table if this is the first time.
+    /// Creates the table on first use.
     pub fn new() -> Boys {
         Boys { table: &TABLE }
     }
 
-    /// F_0 to F_L at `argument`, which is not negative, in the first L + 1 of `values`.
+    /// Computes F_0 to F_L at `argument`, which must not be negative, into the first L + 1 of `values`.
     #[inline(always)]
     pub fn evaluate<const L: usize>(self, argument: f64, values: &mut [f64; ORDER_MAX + 1]) {
         if argument < TABLE_END {
@@ -86,14 +86,14 @@ impl Boys {
     }
 }
 
-/// One through a number, by number.
+/// Reciprocals of the term numbers.
 const INVERSE: [f64; TERMS] = [1.0, 1.0, 1.0 / 2.0, 1.0 / 3.0, 1.0 / 4.0, 1.0 / 5.0, 1.0 / 6.0];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// F_m by the series in T, which shares nothing with the table but its definition; fit for small arguments.
+    /// Computes F_m by the series in T, independently of the table; suitable for small arguments.
     fn by_series(order: usize, argument: f64) -> f64 {
         let (mut power, mut sum) = (1.0, 0.0);
         for term in 0..200 {
@@ -103,7 +103,7 @@ mod tests {
         sum
     }
 
-    /// F_m by Simpson's rule.
+    /// Computes F_m by Simpson's rule.
     fn by_quadrature(order: usize, argument: f64) -> f64 {
         const STEPS: usize = 20_000;
         let value = |step: usize| {

@@ -1,15 +1,16 @@
-//! Expansion of a product of two shells in Hermite Gaussians, as a polynomial whose factors are kept apart.
+//! Expansion of a product of two shells in Hermite Gaussians, as a polynomial with separate factors.
 //!
-//! The coefficients E of McMurchie and Davidson mix what each pair of primitives has of its own with what all pairs
-//! of two shells share, the vector between the nuclei. Here each is a sum of products (a/p)^i (b/p)^j (1/2p)^k X^x
-//! Y^y Z^z with p = a + b and (X, Y, Z) = A - B. So sums over primitives are formed of Hermite integrals, with the
-//! first three factors, before any function is: the early contraction of P. M. W. Gill, J. A. Pople, Int. J. Quantum
-//! Chem. 40, 753 (1991). Knows no exponents and no points. Invariant: columns are ordered by group, groups by order.
+//! The coefficients E of McMurchie and Davidson combine data of each pair of primitives with data that all pairs of
+//! two shells share: the vector between the nuclei. Here each is a sum of products (a/p)^i (b/p)^j (1/2p)^k X^x Y^y
+//! Z^z with p = a + b and (X, Y, Z) = A - B. So Hermite integrals are summed over primitives, with the first three
+//! factors, before any function is formed: the early contraction of P. M. W. Gill, J. A. Pople, Int. J. Quantum Chem.
+//! 40, 753 (1991). This module knows no exponents and no points. Invariant: columns are ordered by group, groups by
+//! order.
 
 use super::super::basis::shell::monomials;
 use super::hermite::level;
 
-/// Hermite Gaussians of one order with the same factors of the primitives.
+/// Hermite Gaussians of one order with the same primitive factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     /// t + u + v.
@@ -21,12 +22,13 @@ pub(super) struct Group {
 /// One product in the expansion of a pair of monomials.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExpandedProduct {
-    /// The pair of monomials: that of the first shell times those of the second, plus that of the second.
+    /// The pair of monomials: that of the first shell times the number of monomials of the second, plus that of the
+    /// second.
     pub(super) pair: usize,
-    /// The group, and which of its Hermite Gaussians.
+    /// The group, and the position of the Hermite Gaussian in it.
     pub(super) group: usize,
     pub(super) hermite: usize,
-    /// The number before the product, and the exponents of X, Y and Z.
+    /// The numerical factor of the product, and the exponents of X, Y and Z.
     pub(super) factor: f64,
     pub(super) distance: [usize; 3],
 }
@@ -48,7 +50,7 @@ struct Term {
 }
 
 impl Expansion {
-    /// The expansion for the angular momenta of the first and the second shell.
+    /// Creates the expansion for the angular momenta of the first and the second shell.
     pub(super) fn new(first: usize, second: usize) -> Expansion {
         let axis = |i, j| along_axis(i, j);
         let mut products = Vec::new();
@@ -74,7 +76,7 @@ impl Expansion {
     }
 }
 
-/// The product of terms along the three axes; its group has no number yet.
+/// Returns the product of terms along the three axes; its group is not numbered yet.
 fn product(pair: usize, terms: [Term; 3]) -> (Group, ExpandedProduct) {
     let sum = |index: usize| terms.iter().map(|term| term.powers[index]).sum();
     let order = terms.iter().map(|term| term.t).sum();
@@ -90,8 +92,8 @@ fn product(pair: usize, terms: [Term; 3]) -> (Group, ExpandedProduct) {
     (Group { order, powers: [sum(0), sum(1), sum(2)] }, entry)
 }
 
-/// E_t^ij for all t: from E_0^00 = 1, i and then j are raised by one, each by
-/// E_t = (1/2p) E_(t-1) + s E_t + (t + 1) E_(t+1) with s = P - A = -(b/p) X, or P - B = (a/p) X.
+/// Returns E_t^ij for all t: from E_0^00 = 1, i and then j are raised by one, each by E_t = (1/2p) E_(t-1) + s E_t +
+/// (t + 1) E_(t+1) with s = P - A = -(b/p) X, or P - B = (a/p) X.
 fn along_axis(i: usize, j: usize) -> Vec<Term> {
     let mut terms = vec![Term { t: 0, distance: 0, powers: [0; 3], factor: 1.0 }];
     for step in 0..i + j {
@@ -123,7 +125,7 @@ fn along_axis(i: usize, j: usize) -> Vec<Term> {
 mod tests {
     use super::*;
 
-    /// E_t^ij by the recursion in numbers.
+    /// Computes E_t^ij by the numerical recursion.
     fn published(i: usize, j: usize, t: isize, numbers: [f64; 3]) -> f64 {
         let [half, to_first, to_second] = numbers;
         if t < 0 || t as usize > i + j {

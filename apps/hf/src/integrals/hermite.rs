@@ -1,9 +1,9 @@
 //! Hermite Coulomb integrals R_tuv: derivatives of the field between two Gaussian charges.
 //!
-//! Recursion of McMurchie and Davidson (J. Comput. Phys. 26, 218 (1978), equations 4.6 to 4.8): one index is raised
-//! at a time, from derivatives of higher auxiliary order. Integrals of one order t + u + v lie together, those with
-//! more t first, then with more u; so raising t takes all of an order at once, and only those with t = 0 remain.
-//! Invariant: the order of a number within its level is that of the monomials of a shell.
+//! The recursion of McMurchie and Davidson (J. Comput. Phys. 26, 218 (1978), equations 4.6 to 4.8) raises one index at
+//! a time, from derivatives of higher auxiliary order. Integrals of one order t + u + v are adjacent, those with more
+//! t first, then with more u; so raising t covers a whole order at once, except those with t = 0. Invariant: the order
+//! of integrals within a level is that of the monomials of a shell.
 
 use super::boys::ORDER_MAX;
 
@@ -17,10 +17,10 @@ pub const fn below(order: usize) -> usize {
     order * (order + 1) * (order + 2) / 6
 }
 
-/// All integrals up to the highest order.
+/// Number of integrals up to the highest order.
 pub const INTEGRALS_MAX: usize = below(ORDER_MAX + 1);
 
-/// Room for all auxiliary orders of one level; the most are 3 times 28.
+/// Room for all auxiliary orders of one level; at most 3 times 28 are used.
 const LEVEL_ROOM: usize = 96;
 
 /// The exponents t of an order's integrals, in their order.
@@ -43,7 +43,8 @@ const T_FACTORS: [[f64; level(ORDER_MAX)]; ORDER_MAX + 1] = {
     factors
 };
 
-/// Index, in the level of order m + n, of the sum of two index triples: that of order m by row, that of n by column.
+/// Index, in the level of order m + n, of the sum of two index triples: rows are triples of order m, columns those of
+/// order n.
 pub static SUMS: [[[u8; SUM_ROOM]; 5]; 5] = {
     let mut sums = [[[0; SUM_ROOM]; 5]; 5];
     let mut m = 0;
@@ -67,16 +68,16 @@ pub static SUMS: [[[u8; SUM_ROOM]; 5]; 5] = {
     sums
 };
 
-/// Pairs of two levels.
+/// Room for the pairs of two levels.
 const SUM_ROOM: usize = level(4) * level(4);
 
-/// Returns the index in its level of the triple with these u and v. Before it come all with more t, which are those of
-/// the orders below u + v of two indices, and those of its own order with more u.
+/// Returns the index in its level of the triple with these u and v. It follows all triples with more t, which
+/// correspond to the orders below u + v of two indices, and those with the same t and more u.
 const fn place(u: usize, v: usize) -> usize {
     (u + v) * (u + v + 1) / 2 + v
 }
 
-/// The triple at a place of a level.
+/// Returns the triple at an index of a level.
 const fn triple(order: usize, index: usize) -> [usize; 3] {
     let (mut rest, mut start) = (0, 0);
     while start + rest < index {
@@ -87,16 +88,16 @@ const fn triple(order: usize, index: usize) -> [usize; 3] {
     [order - rest, rest - v, v]
 }
 
-/// Working memory, so that nothing is cleared or allocated for an integral.
+/// Working memory, reused so that no integral clears or allocates any.
 pub struct Levels([[f64; LEVEL_ROOM]; ORDER_MAX + 1]);
 
 impl Levels {
-    /// Working memory of any content.
+    /// Creates working memory; its contents are arbitrary.
     pub fn new() -> Levels {
         Levels([[0.0; LEVEL_ROOM]; ORDER_MAX + 1])
     }
 
-    /// All integrals up to the order L, from the auxiliary ones of order zero: `seeds[j]` is (-2α)^j F_j.
+    /// Returns all integrals up to the order L, from the auxiliary ones of order zero: `seeds[j]` is (-2α)^j F_j.
     #[inline(always)]
     pub fn integrals<const L: usize>(
         &mut self,
@@ -112,7 +113,7 @@ impl Levels {
         raise!(0 1 2 3 4 5 6 7);
     }
 
-    /// Makes the level above the order N, at all auxiliary orders that are still needed; the lowest is the result.
+    /// Computes the level above the order N, at all auxiliary orders that are still needed; the lowest is the result.
     #[inline(always)]
     fn raise<const L: usize, const N: usize>(
         &mut self,
@@ -136,7 +137,7 @@ impl Levels {
             for index in before..own {
                 target[index] = x * source[index];
             }
-            // Those without t: the last N + 1 of the level below, the last N of the one below that.
+            // Integrals with t = 0: from the last N + 1 of the level below, and the last N of the one below that.
             let (source, target) = (&source[own - N - 1..], &mut target[own..]);
             for index in 0..N {
                 target[index] = y * source[index] + (N - index) as f64 * second[before - N + index];
@@ -154,7 +155,7 @@ impl Levels {
 mod tests {
     use super::*;
 
-    /// R_tuv at an auxiliary order, by the recursion as it is published, one integral at a time.
+    /// Computes R_tuv at an auxiliary order by the published recursion, one integral at a time.
     fn published([t, u, v]: [usize; 3], order: usize, point: [f64; 3], seeds: &[f64; ORDER_MAX + 1]) -> f64 {
         let index = [t, u, v];
         let Some(axis) = index.iter().rposition(|&exponent| exponent > 0) else { return seeds[order] };

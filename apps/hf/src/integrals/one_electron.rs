@@ -1,9 +1,9 @@
 //! One-electron integrals: overlap, kinetic energy, attraction by the nuclei, dipole.
 //!
 //! Overlaps of monomials separate by axis and follow the recursion of S. Obara, A. Saika, J. Chem. Phys. 84, 3963
-//! (1986), equation A2; kinetic energy and dipole are overlaps with other exponents. The attraction is that of
-//! Hermite charges, as for repulsion. Invariant: matrices are symmetric to the bit, because each pair of shells is
-//! computed once.
+//! (1986), equation A2; kinetic energy and dipole are overlaps with other exponents. The attraction uses Hermite
+//! charges, as repulsion does. Invariant: matrices are symmetric to the bit, because each pair of shells is computed
+//! once.
 
 use super::super::basis::shell::{Shell, angular, monomials};
 use super::super::matrix::Matrix;
@@ -15,7 +15,7 @@ use std::f64::consts::PI;
 
 /// The integrals that separate by axis.
 pub struct Moments {
-    /// Integrals of the functions with each other.
+    /// Overlap integrals of the functions.
     pub overlap: Matrix,
     /// Integrals of half the square of the momentum, in hartree.
     pub kinetic: Matrix,
@@ -23,7 +23,7 @@ pub struct Moments {
     pub dipole: [Matrix; 3],
 }
 
-/// Overlap, kinetic energy and dipole of all functions.
+/// Computes overlap, kinetic energy and dipole of all functions.
 pub fn moments(shells: &[Shell], is_cartesian: bool) -> Moments {
     let size = functions(shells);
     let zero = || Matrix::zero(size);
@@ -52,7 +52,7 @@ pub fn moments(shells: &[Shell], is_cartesian: bool) -> Moments {
     all
 }
 
-/// Overlap, kinetic energy and the three dipoles of each pair of monomials of two shells.
+/// Computes overlap, kinetic energy and the three dipoles of each pair of monomials of two shells.
 fn monomial_moments(one: &Shell, other: &Shell) -> Vec<[f64; 5]> {
     let mut block = vec![[0.0; 5]; level(one.momentum) * level(other.momentum)];
     for &(a, first) in &one.primitives {
@@ -67,7 +67,7 @@ fn monomial_moments(one: &Shell, other: &Shell) -> Vec<[f64; 5]> {
                 for j in monomials(other.momentum) {
                     let overlap = |axis: usize| tables[axis][i[axis]][j[axis]];
                     let kinetic = |axis: usize| {
-                        // Of -1/2 d²/dx² on x^j exp(-b x²).
+                        // From -1/2 d²/dx² applied to x^j exp(-b x²).
                         let (row, j) = (&tables[axis][i[axis]], j[axis]);
                         let lower = if j > 1 { (j * (j - 1)) as f64 * row[j - 2] } else { 0.0 };
                         b * (2 * j + 1) as f64 * row[j] - 2.0 * b * b * row[j + 2] - 0.5 * lower
@@ -88,8 +88,8 @@ fn monomial_moments(one: &Shell, other: &Shell) -> Vec<[f64; 5]> {
     block
 }
 
-/// Overlaps along an axis, in units of that of two s primitives, by exponents of the first and the second; `to_first`
-/// and `to_second` lead from the centers of the shells to that of the product.
+/// Returns the overlaps along an axis relative to that of two s primitives, by the exponents of the first and the
+/// second. `to_first` and `to_second` are the distances from the centers of the shells to that of the product.
 fn overlaps(to_first: f64, to_second: f64, p: f64) -> [[f64; 5]; 4] {
     let half = 0.5 / p;
     let mut table = [[0.0; 5]; 4];
@@ -111,7 +111,7 @@ fn overlaps(to_first: f64, to_second: f64, p: f64) -> [[f64; 5]; 4] {
     table
 }
 
-/// The attraction of all functions by the nuclei, in hartree; the pairs may come in any order.
+/// Returns the attraction of all functions by the nuclei, in hartree; the pairs may come in any order.
 pub fn attraction(size: usize, pairs: &[ShellPair], atoms: &[Atom]) -> Matrix {
     let mut matrix = Matrix::zero(size);
     let (boys, mut levels, mut integrals) = (Boys::new(), Levels::new(), [0.0; INTEGRALS_MAX]);
@@ -124,7 +124,7 @@ pub fn attraction(size: usize, pairs: &[ShellPair], atoms: &[Atom]) -> Matrix {
                 let square: f64 = point.iter().map(|length| length * length).sum();
                 let mut seeds = [0.0; ORDER_MAX + 1];
                 boys.evaluate::<4>(p * square, &mut seeds);
-                // 2 π / p, of which the scales have √2 π^(5/4) / p.
+                // 2 π / p; the scales already contain √2 π^(5/4) / p.
                 let mut factor = -f64::from(atom.element.number()) * 2.0_f64.sqrt() / PI.powf(0.25);
                 for seed in &mut seeds {
                     *seed *= factor;

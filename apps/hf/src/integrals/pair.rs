@@ -1,10 +1,10 @@
 //! Pairs of shells: precomputed data of two shells for integrals.
 //!
-//! Each pair of primitives is one Gaussian charge at a point of its own; `scales` are its factors in the sums over
-//! primitives, one for each group of the expansion, and `bra` and `ket` turn such sums into integrals over the
-//! functions of the pair. A pair with one pair of primitives has nothing to keep apart, so its groups are merged by
+//! Each pair of primitives is one Gaussian charge at its own point; `scales` are its factors in the sums over
+//! primitives, one for each group of the expansion, and `bra` and `ket` convert such sums to integrals over the
+//! functions of the pair. With a single pair of primitives the groups need not be separate, so they are merged by
 //! order. Invariant: primitives are ordered by `bound`, largest first, so that a loop over them can stop at the first
-//! that is too small.
+//! negligible one.
 
 use super::super::basis::shell::{Shell, angular, monomials};
 use super::expansion::Expansion;
@@ -12,10 +12,10 @@ use super::hermite::level;
 use std::f64::consts::PI;
 use std::sync::LazyLock;
 
-/// Pairs of primitives whose charge is below this are left out; the largest there are have some hundreds.
+/// Pairs of primitives with a smaller charge are neglected; the largest charges are some hundreds.
 const CHARGE_MIN: f64 = 1e-18;
 
-/// Orders of Hermite Gaussians of a pair: those of two d functions.
+/// Number of orders of Hermite Gaussians of a pair: that of two d functions.
 pub(super) const ORDERS: usize = 5;
 
 /// The expansions of all pairs of angular momenta, by first and second.
@@ -33,7 +33,7 @@ pub struct PairPrimitive {
     pub bound: f64,
 }
 
-/// One number of the matrix from sums to functions.
+/// An element of the sparse matrix from sums to functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     /// Index of the sum: Hermite Gaussians, group by group.
@@ -41,7 +41,7 @@ pub struct Cell {
     /// Index of the first shell's function, times the number of functions of the second, plus the index of the
     /// second's.
     pub component: u16,
-    /// The number.
+    /// The value of the element.
     pub factor: f64,
 }
 
@@ -54,7 +54,7 @@ pub struct ShellPair {
     pub first: [usize; 2],
     /// Number of functions of each shell.
     pub functions: [usize; 2],
-    /// The sum of the angular momenta.
+    /// The sum of both angular momenta.
     pub order: usize,
     /// Number of groups of each order.
     pub groups: [usize; ORDERS],
@@ -62,19 +62,19 @@ pub struct ShellPair {
     pub columns: usize,
     /// The pairs of primitives.
     pub primitives: Vec<PairPrimitive>,
-    /// The factors of each pair of primitives in the sums, group by group. They contain √2 π^(5/4) / p, which is the
-    /// part of a charge in the factor of a repulsion integral.
+    /// The factors of each pair of primitives in the sums, group by group. They contain √2 π^(5/4) / p, the part of a
+    /// charge in the factor of a repulsion integral.
     pub scales: Vec<f64>,
     /// The matrix for the first of two charges.
     pub bra: Vec<Cell>,
-    /// The matrix for the second, with the sign of derivatives by the other end.
+    /// The matrix for the second, with the sign of derivatives at the other end.
     pub ket: Vec<Cell>,
     /// The square root of the largest repulsion of the pair with itself (Schwarz).
     pub bound: f64,
 }
 
 impl ShellPair {
-    /// The pair of two shells, by number.
+    /// Creates the pair of two shells, given by their numbers.
     pub fn new(shells: &[Shell], numbers: [usize; 2], is_cartesian: bool) -> ShellPair {
         let [one, other] = numbers.map(|number| &shells[number]);
         let distance = [0, 1, 2].map(|axis| one.center[axis] - other.center[axis]);
@@ -82,7 +82,7 @@ impl ShellPair {
         let mut charges = charges(one, other, &distance);
         let order = one.momentum + other.momentum;
         let is_merged = charges.len() == 1;
-        // For each group of the expansion: the group here, and its factor in the matrix.
+        // For each group of the expansion: the group of this pair, and its factor in the matrix.
         let mut groups = [0; ORDERS];
         let mut places: Vec<(usize, f64)> = Vec::new();
         for group in &expansion.groups {
@@ -147,7 +147,7 @@ impl ShellPair {
         self.functions[0] * self.functions[1]
     }
 
-    /// Bytes that a quartet with this ket reads of it.
+    /// Returns the bytes that a quartet with this ket reads from it.
     pub fn bytes(&self) -> u64 {
         let bytes = size_of_val(&*self.primitives) + size_of_val(&*self.scales) + size_of_val(&*self.ket);
         bytes as u64
@@ -174,7 +174,7 @@ impl Charge {
     }
 }
 
-/// The products of the primitives of two shells that are not negligible.
+/// Returns the products of the primitives of two shells that are not negligible.
 fn charges(one: &Shell, other: &Shell, distance: &[f64; 3]) -> Vec<Charge> {
     let square: f64 = distance.iter().map(|length| length * length).sum();
     let mut charges = Vec::new();
@@ -192,7 +192,7 @@ fn charges(one: &Shell, other: &Shell, distance: &[f64; 3]) -> Vec<Charge> {
     charges
 }
 
-/// The matrix from sums to pairs of monomials, by row.
+/// Returns the matrix from sums to pairs of monomials, by row.
 fn monomial_matrix(
     expansion: &Expansion,
     places: &[(usize, f64)],

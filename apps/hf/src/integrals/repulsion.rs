@@ -1,17 +1,17 @@
 //! Two-electron repulsion integrals over the functions of two pairs of shells.
 //!
-//! Method: L. E. McMurchie, E. R. Davidson, J. Comput. Phys. 26, 218 (1978), contracted early (see `expansion`). For
-//! each pair of primitives of the bra the Hermite integrals with all primitives of the ket are summed, group by group;
-//! these sums go, scaled, into sums over the bra's primitives as well; and only then functions are formed, once for a
-//! quartet. So the innermost loops are a table look-up, a recursion of fixed length, and additions of contiguous
-//! memory. Which sizes they have is known to the compiler: the orders of bra and ket are parameters of the code.
+//! The method of L. E. McMurchie, E. R. Davidson, J. Comput. Phys. 26, 218 (1978), with early contraction (see
+//! `expansion`). For each pair of primitives of the bra the Hermite integrals with all primitives of the ket are
+//! summed, group by group; these sums are scaled and added to sums over the bra's primitives; only then are functions
+//! formed, once per quartet. So the innermost loops are a table look-up, a recursion of fixed length, and additions of
+//! contiguous memory. Their sizes are known at compile time: the orders of bra and ket are parameters of the code.
 //! Invariant: nothing is allocated for a quartet, and its integrals depend on the two pairs only.
 
 use super::boys::{Boys, ORDER_MAX};
 use super::hermite::{INTEGRALS_MAX, Levels, SUMS, below, level};
 use super::pair::{Cell, ORDERS, ShellPair};
 
-/// Bound of a quartet of primitives below which it is negligible.
+/// Bound below which a quartet of primitives is negligible.
 pub const PRIMITIVES_MIN: f64 = 1e-15;
 
 /// Most sums over the ket's primitives: two pairs of d shells, with groups of 5, 4, 4, 2 and 1 for each order.
@@ -21,28 +21,29 @@ const KET_SUMS_MAX: usize = 5 * 35 + 4 * 55 + 4 * 80 + 2 * 110 + 145;
 const COLUMNS_MAX: usize = 5 + 4 * 3 + 4 * 6 + 2 * 10 + 15;
 const COMPONENTS_MAX: usize = 36;
 
-/// Working memory for repulsion integrals, and the last ones.
+/// Working memory for repulsion integrals; it keeps the last results.
 pub struct Repulsion {
     /// Quartets of primitives with a bound below this are left out.
     primitives_min: f64,
     boys: Boys,
     levels: Levels,
     integrals: [f64; INTEGRALS_MAX],
-    /// Sums over the ket's primitives: for each of its groups, orders from that of the group to the bra's more.
+    /// Sums over the ket's primitives: for each ket group, Hermite integrals of the group's order up to that plus the
+    /// bra's.
     ket_sums: Vec<f64>,
     /// Sums over all primitives: for each pair of groups, the Hermite integrals of the sum of their orders.
     sums: Vec<f64>,
-    /// The same by columns of the ket, then of the bra.
+    /// The same sums by columns of the ket, then of the bra.
     columns: Vec<f64>,
-    /// Functions of the ket by columns of the bra, and turned.
+    /// Functions of the ket by columns of the bra, and transposed.
     half: Vec<f64>,
     turned: Vec<f64>,
     block: Vec<f64>,
 }
 
 impl Repulsion {
-    /// Working memory for all pairs. Quartets of primitives whose bound is below `primitives_min` are left out: with
-    /// [`PRIMITIVES_MIN`] integrals are exact to 1e-13 hartree and better, with zero to a fraction of themselves.
+    /// Creates working memory for all pairs. Quartets of primitives with a bound below `primitives_min` are neglected:
+    /// with [`PRIMITIVES_MIN`] integrals are exact to 1e-13 hartree or better; with zero the error is relative.
     pub fn new(primitives_min: f64) -> Repulsion {
         Repulsion {
             primitives_min,
@@ -58,8 +59,7 @@ impl Repulsion {
         }
     }
 
-    /// Returns the integrals (bra
-    /// ket), by function pairs of the bra, then of the ket, and the operations spent.
+    /// Returns the integrals (bra|ket), by function pairs of the bra, then of the ket, and the operations spent.
     pub fn block(&mut self, bra: &ShellPair, ket: &ShellPair) -> (&[f64], Operations) {
         macro_rules! orders {
             ($($bra:literal: $(($ket:literal, $sum:literal))*;)*) => {
@@ -82,7 +82,7 @@ impl Repulsion {
         (&self.block[..bra.components() * ket.components()], operations)
     }
 
-    /// The sums over all primitives, for a bra of the order B and a ket of the order K, which make L.
+    /// Sums over all primitives, for a bra of the order B and a ket of the order K, with L their sum.
     fn sum<const B: usize, const K: usize, const L: usize>(
         &mut self,
         bra: &ShellPair,
@@ -128,7 +128,7 @@ impl Repulsion {
         Operations { quartets, floats }
     }
 
-    /// The integrals over functions from the sums.
+    /// Computes the integrals over functions from the sums.
     fn form(&mut self, bra: &ShellPair, ket: &ShellPair) {
         let Repulsion { sums, columns, half, turned, block, .. } = self;
         let (bra_components, ket_components) = (bra.components(), ket.components());
@@ -143,7 +143,7 @@ impl Repulsion {
     }
 }
 
-/// Operations of the integrals, counted in the code above: an addition and a multiplication are two.
+/// Operations of the integrals, counted in the code above; an addition with a multiplication counts as two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     /// Quartets of primitives; each has a division and a square root.
@@ -153,14 +153,14 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Adds those of others.
+    /// Adds the operations of `other`.
     pub fn add(&mut self, other: Operations) {
         self.quartets += other.quartets;
         self.floats += other.floats;
     }
 }
 
-/// Additions and multiplications for the Hermite integrals of a quartet of primitives, up to an order.
+/// Returns the additions and multiplications for the Hermite integrals of a quartet of primitives, up to an order.
 const fn primitive_floats(order: usize) -> u64 {
     // The charges and their distance, the powers of the series, its terms, the seeds.
     let mut floats = 16 + 14 + 12 * (order + 1) + 2 * order + 2;
@@ -175,8 +175,8 @@ const fn primitive_floats(order: usize) -> u64 {
     floats as u64
 }
 
-/// Adds the Hermite integrals of one pair of primitives of the ket to the sums over them, for each group as many as
-/// it has partners.
+/// Adds the Hermite integrals of one pair of primitives of the ket to the sums over them, for each group up to the
+/// order that its partners need.
 #[inline(always)]
 fn add_ket<const B: usize, const K: usize>(
     sums: &mut [f64],
@@ -205,7 +205,7 @@ fn add_ket<const B: usize, const K: usize>(
     debug_assert!(scales.is_empty());
 }
 
-/// Adds the sums over the ket's primitives, of one pair of primitives of the bra, to the sums over all.
+/// Adds the sums over the ket's primitives, for one pair of primitives of the bra, to the sums over all.
 #[inline(always)]
 fn add_bra<const B: usize, const K: usize>(
     sums: &mut [f64],
@@ -234,7 +234,7 @@ fn add_bra<const B: usize, const K: usize>(
     }
 }
 
-/// The sums as a matrix: by Hermite Gaussians of the ket, group by group, then of the bra.
+/// Arranges the sums as a matrix: by Hermite Gaussians of the ket, group by group, then of the bra.
 fn spread(sums: &[f64], columns: &mut [f64], bra: &ShellPair, ket: &ShellPair) {
     let (width, mut sums, mut bra_start) = (bra.columns, sums, 0);
     for m in 0..=bra.order.min(ORDERS - 1) {

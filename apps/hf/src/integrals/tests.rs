@@ -7,9 +7,9 @@ use super::one_electron::{self, moments};
 use super::{PRIMITIVES_MIN, Repulsion, ShellPair, pairs};
 use std::f64::consts::PI;
 
-/// One s function of one primitive at a point.
+/// Returns an s function of one primitive at a point.
 fn sphere(exponent: f64, center: [f64; 3], first: usize) -> Shell {
-    // The factor makes its norm one together with that of the angle, 1/√4π.
+    // The factor makes its norm one, together with that of the angular part, 1/√4π.
     let norm = (2.0 * exponent / PI).powf(0.75) * (4.0 * PI).sqrt();
     Shell { momentum: 0, center, primitives: vec![(exponent, norm)], first, functions: 1, atom: 0 }
 }
@@ -20,7 +20,7 @@ fn functions_of(name: &str, set: &str, is_cartesian: bool) -> (Molecule, Vec<She
     (molecule, shells)
 }
 
-/// All repulsion integrals, by four functions.
+/// Returns all repulsion integrals, indexed by four functions.
 fn repulsion(shells: &[Shell], is_cartesian: bool) -> impl Fn([usize; 4]) -> f64 {
     let size = one_electron::functions(shells);
     let pairs = pairs(shells, is_cartesian).0;

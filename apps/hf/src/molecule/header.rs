@@ -1,13 +1,13 @@
-//! The second line of an XYZ file: any text, or the extended form, which defines the columns.
+//! The second line of an XYZ file: free text, or the extended form, which defines the columns.
 //!
-//! In the extended form it is a list of `key=value`, with quotation marks around values that hold blanks. Read are
-//! `Properties`, which names the columns; `pbc` and `Lattice`, because no crystal is computed; `charge` and
-//! `multiplicity`, which must be those of the calculation. All other keys are ignored.
+//! The extended form is a list of `key=value`, with quotation marks around values that contain blanks. The keys used
+//! are `Properties`, which names the columns; `pbc` and `Lattice`, because crystals are not supported; `charge` and
+//! `multiplicity`, which must match the calculation. All other keys are ignored.
 
 use super::super::input_error::{InputError, number};
 use super::read::{NumberedLine, malformed};
 
-/// Columns of a line of an atom.
+/// Columns of an atom's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     /// The column of the element, from 0.
@@ -29,7 +29,7 @@ impl Default for Columns {
 /// Required contents of `Properties`.
 const PROPERTIES: &str = "Properties of name:type:columns with species:S:1 and pos:R:3";
 
-/// The columns of the atoms behind a header; `charge` is that of the molecule.
+/// Returns the columns of the atoms after a header; `charge` is that of the molecule.
 pub(super) fn columns(source: &str, line: NumberedLine<'_>, charge: i32) -> Result<Columns, InputError> {
     let values = values(line.text);
     let value =
@@ -57,7 +57,7 @@ pub(super) fn columns(source: &str, line: NumberedLine<'_>, charge: i32) -> Resu
     }
 }
 
-/// The columns that a value of `Properties` names.
+/// Returns the columns that a value of `Properties` defines.
 fn of_properties(text: &str) -> Option<Columns> {
     let words: Vec<&str> = text.split(':').collect();
     let (mut species, mut position, mut count) = (None, None, 0_usize);
@@ -75,7 +75,7 @@ fn of_properties(text: &str) -> Option<Columns> {
     Some(Columns { species: species?, position: position?, count, is_open: false })
 }
 
-/// The pairs `key=value` of a line.
+/// Returns the pairs `key=value` of a line.
 fn values(line: &str) -> Vec<(&str, &str)> {
     let mut values = Vec::new();
     let mut rest = line;

@@ -1,8 +1,8 @@
 //! Molecules: atoms at points, and their electrons.
 //!
 //! Lengths are in bohr throughout. The built-in geometries are those of the Hartree-Fock program of ANUChem; files
-//! come in two forms, `.xyz` in ångström and `.inp` in bohr (see `read`). Knows no basis functions. Invariant: no two
-//! atoms are nearer to each other than [`DISTANCE_MIN`], and the electrons are at least two and an even number.
+//! come in two formats, `.xyz` in ångström and `.inp` in bohr (see `read`). This module knows no basis functions.
+//! Invariant: no two atoms are closer than [`DISTANCE_MIN`], and the number of electrons is even and at least two.
 
 mod header;
 mod read;
@@ -13,28 +13,28 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Bohr in an ångström's stead: CODATA 2018, a0 = 0.529177210903 Å.
+/// Ångström per bohr: CODATA 2018, a0 = 0.529177210903 Å.
 pub const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
 
-/// Least distance of two nuclei, in bohr; in no molecule is it below 1.
+/// Smallest accepted distance between two nuclei, in bohr; in real molecules it is never below 1.
 pub const DISTANCE_MIN: f64 = 1e-2;
 
-/// Maximum number of atoms of a molecule; the matrices of this number still fit a place.
+/// Maximum number of atoms of a molecule; the matrices for this number still fit a place.
 pub const ATOMS_MAX: usize = 1000;
 
-/// An atom: its element, and where its nucleus is, in bohr.
+/// An atom: its element and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Atom {
     /// The element.
     pub element: Element,
-    /// Its point, in bohr.
+    /// Its position, in bohr.
     pub point: [f64; 3],
 }
 
 /// A molecule with closed shells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Molecule {
-    /// Its name, as `--molecule` takes it.
+    /// Its name, as passed to `--molecule`.
     pub name: String,
     /// Its atoms, in order of the file.
     pub atoms: Vec<Atom>,
@@ -42,7 +42,7 @@ pub struct Molecule {
     pub charge: i32,
 }
 
-/// The molecules that are part of the program.
+/// The built-in molecules.
 const BUILT_IN: [(&str, &str); 6] = [
     ("h2", include_str!("../../data/molecules/h2.inp")),
     ("h2o", include_str!("../../data/molecules/h2o.inp")),
@@ -52,7 +52,7 @@ const BUILT_IN: [(&str, &str); 6] = [
     ("aspirin", include_str!("../../data/molecules/aspirin.inp")),
 ];
 
-/// Returns `true` if `name` is that of a file, not of a built-in molecule.
+/// Returns `true` if `name` is a file name, not a built-in molecule.
 pub fn is_file(name: &str) -> bool {
     built_in(name).is_none()
 }
@@ -61,7 +61,8 @@ fn built_in(name: &str) -> Option<&'static (&'static str, &'static str)> {
     BUILT_IN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
-/// The molecule of a built-in name, in any case, or of a file that ends in `.xyz` or `.inp`, with a charge.
+/// Returns the molecule with a built-in name, in any case, or from a file that ends in `.xyz` or `.inp`, with a
+/// charge.
 ///
 /// # Errors
 /// As [`open_frame`].
@@ -69,10 +70,10 @@ pub fn open(name: &str, charge: i32) -> Result<Molecule, InputError> {
     open_frame(name, charge, None)
 }
 
-/// Same as [`open`], but of an `.xyz` file with several molecules takes the one with the number `frame`, from 1.
+/// Same as [`open`], but reads molecule number `frame`, from 1, of an `.xyz` file with several.
 ///
 /// # Errors
-/// [`InputError`]: there is no such molecule, or it has no closed shells.
+/// [`InputError`]: there is no such molecule, or it does not have closed shells.
 pub fn open_frame(name: &str, charge: i32, frame: Option<usize>) -> Result<Molecule, InputError> {
     let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let is_xyz = built_in(name).is_none() && ending.eq_ignore_ascii_case("xyz");
@@ -118,7 +119,7 @@ impl Molecule {
         Ok(self)
     }
 
-    /// The elements of its atoms, each once.
+    /// Returns the distinct elements of its atoms.
     pub fn elements(&self) -> Vec<Element> {
         let elements: BTreeSet<Element> = self.atoms.iter().map(|atom| atom.element).collect();
         elements.into_iter().collect()
@@ -130,7 +131,7 @@ impl Molecule {
         (i64::from(nuclear) - i64::from(self.charge)) as usize
     }
 
-    /// The energy of the nuclei in each other's fields, in hartree.
+    /// Returns the repulsion energy of the nuclei, in hartree.
     pub fn nuclear_repulsion(&self) -> f64 {
         let pairs = self.atoms.iter().enumerate().flat_map(|(index, one)| {
             self.atoms[..index].iter().map(move |other| {
@@ -141,7 +142,7 @@ impl Molecule {
     }
 }
 
-/// Bohr between two points.
+/// Returns the distance between two points, in bohr.
 fn distance(one: &[f64; 3], other: &[f64; 3]) -> f64 {
     one.iter().zip(other).map(|(one, other)| (one - other).powi(2)).sum::<f64>().sqrt()
 }
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn built_in_molecules_have_the_nuclear_repulsion_that_pyscf_gives() {
-        // gto.Mole.energy_nuc of PySCF 2.14 at the same points.
+        // From gto.Mole.energy_nuc of PySCF 2.14 at the same points.
         let expected = [("h2o", 8.986_930_880_892), ("NH3", 12.113_324_303_585), ("h2", 1.0)];
         let large = [("benzene", 204.844_465_543_357), ("aspirin", 772.467_554_085_003)];
         for (name, energy) in expected.into_iter().chain(large) {

@@ -1,11 +1,10 @@
 //! Reads geometries: XYZ files in ångström, and the input files of ANUChem's Hartree-Fock program in bohr.
 //!
-//! XYZ: the number of atoms, a line of any text (see [`header`](super::header)), then a line for each atom: element, x,
-//! y, z. Columns behind them (charges, forces) and lines behind the atoms are no part of the geometry and are passed
-//! over, but for lines that are atoms as well. `.inp`: a line `molecule`, the atoms as in XYZ but in bohr, a line
-//! `end`; before it may stand `units U`, how many of the file's lengths are a bohr, and `charge N`. All other lines of
-//! `.inp` are settings of that program and are passed over. Invariant: any bytes give atoms or an error that names the
-//! line, never a panic.
+//! XYZ: the number of atoms, a line of free text (see [`header`](super::header)), then a line for each atom: element,
+//! x, y, z. Further columns (charges, forces) and lines after the atoms are skipped, except that further atom lines
+//! are an error. `.inp`: a line `molecule`, the atoms as in XYZ but in bohr, a line `end`. Lines `units U`, the number
+//! of the file's length units per bohr, and `charge N` may precede it. All other lines of `.inp` are settings of that
+//! program and are skipped. Invariant: any bytes yield atoms or an error that names the line, never a panic.
 
 use super::super::element::{ALLOWED, Element};
 use super::super::input_error::{InputError, excerpt, number};
@@ -30,7 +29,8 @@ fn numbered_lines(text: &str) -> impl Iterator<Item = NumberedLine<'_>> {
     text.lines().enumerate().map(|(index, text)| NumberedLine { index, text })
 }
 
-/// The atoms of a molecule in an XYZ file: of several that of the number `frame`, from 1. Its charge is `charge`.
+/// Returns the atoms of a molecule in an XYZ file: number `frame`, from 1, if there are several. Its charge is
+/// `charge`.
 pub(super) fn xyz(
     source: &str,
     text: &str,
@@ -52,8 +52,8 @@ pub(super) fn xyz(
     one(source, &lines[start..end], charge)
 }
 
-/// Returns the lines at which the molecules of an XYZ file begin. The first is the beginning of the file; a further one
-/// is a number followed by a line of text and that number of atoms.
+/// Returns the lines at which the molecules of an XYZ file begin. The first is the beginning of the file; any other is
+/// a number followed by a line of text and that number of atoms.
 fn starts(lines: &[NumberedLine<'_>]) -> Vec<usize> {
     let count_at = |index: usize| lines.get(index).and_then(|line| line.text.trim().parse::<usize>().ok());
     let end = |index: usize, count: usize| index.checked_add(2)?.checked_add(count);
@@ -84,7 +84,7 @@ fn looks_like_an_atom(line: NumberedLine<'_>) -> bool {
         && words[1..4].iter().all(|word| number(word).is_some())
 }
 
-/// The atoms of the only molecule in lines of an XYZ file.
+/// Returns the atoms of the only molecule in lines of an XYZ file.
 fn one(source: &str, lines: &[NumberedLine<'_>], charge: i32) -> Result<Vec<Atom>, InputError> {
     let mut lines = lines.iter().copied();
     let missing = |missing: String| InputError::Truncated { source: source.to_owned(), missing };
@@ -107,7 +107,7 @@ fn one(source: &str, lines: &[NumberedLine<'_>], charge: i32) -> Result<Vec<Atom
             return Err(malformed(source, line, allowed));
         }
     }
-    // By its symbol: lines behind the atoms may have numbers, such as frequencies.
+    // Only symbols count: lines after the atoms may begin with numbers, such as frequencies.
     let is_symbol = |line: &NumberedLine<'_>| line.text.trim_start().starts_with(char::is_alphabetic);
     match lines.find(|line| is_symbol(line) && looks_like_an_atom(*line)) {
         Some(line) => {
@@ -118,7 +118,7 @@ fn one(source: &str, lines: &[NumberedLine<'_>], charge: i32) -> Result<Vec<Atom
     }
 }
 
-/// The atoms of an input file of ANUChem; `charge` is that of the molecule.
+/// Returns the atoms of an input file of ANUChem; `charge` is that of the molecule.
 pub(super) fn inp(source: &str, text: &str, charge: i32) -> Result<Vec<Atom>, InputError> {
     let mut lines = numbered_lines(text);
     let mut bohr = 1.0;
@@ -156,7 +156,7 @@ pub(super) fn inp(source: &str, text: &str, charge: i32) -> Result<Vec<Atom>, In
     Err(InputError::Truncated { source: source.to_owned(), missing: "the line `end`".to_owned() })
 }
 
-/// The atom of a line, its point in the file's unit.
+/// Returns the atom of a line, with its position in the file's unit.
 fn atom(source: &str, line: NumberedLine<'_>, words: &[&str], columns: &Columns) -> Result<Atom, InputError> {
     let species = words.get(columns.species).ok_or_else(|| malformed(source, line, LINE))?;
     let element = Element::of_molecule(species).ok_or_else(|| malformed(source, line, ALLOWED))?;
@@ -177,7 +177,7 @@ fn atom(source: &str, line: NumberedLine<'_>, words: &[&str], columns: &Columns)
     }
 }
 
-/// An atom with another unit of length.
+/// Returns an atom with its position multiplied by `scale`.
 fn scaled(atom: Atom, scale: f64) -> Atom {
     Atom { point: atom.point.map(|number| number * scale), ..atom }
 }

@@ -1,10 +1,10 @@
 //! Descent: orbitals are rotated so that the energy falls with every accepted step.
 //!
-//! Unlike extrapolation, it does not wander: it minimises the energy over rotations of occupied into other orbitals (T.
-//! Van Voorhis, M. Head-Gordon, Mol. Phys. 100, 1713 (2002)), by a quasi-Newton method with a memory of few steps (J.
-//! Nocedal, Math. Comp. 35, 773 (1980)) from the differences of orbital energies. A rotation is a matrix whose elements
-//! stand in the rows of unoccupied and the columns of occupied orbitals, all others are zero. Invariant: the orbitals
-//! of the base are orthonormal, the occupied ones first, and the energy of each base is below that before.
+//! Unlike extrapolation it cannot oscillate: it minimises the energy over rotations of occupied into other orbitals
+//! (T. Van Voorhis, M. Head-Gordon, Mol. Phys. 100, 1713 (2002)), by a limited-memory quasi-Newton method (J. Nocedal,
+//! Math. Comp. 35, 773 (1980)) that starts from the differences of orbital energies. A rotation is a matrix with
+//! nonzero elements only in the rows of unoccupied and the columns of occupied orbitals. Invariant: the orbitals of
+//! the base are orthonormal, the occupied ones first, and the energy of each base is below that of the previous one.
 
 use super::super::matrix::Matrix;
 
@@ -14,16 +14,17 @@ const MEMORY: usize = 10;
 /// Largest element of a step: a rotation by about 17 degrees.
 const STEP_MAX: f64 = 0.3;
 
-/// Factor applied to a step that leads upwards.
+/// Factor applied to a step that increases the energy.
 const SHORTER: f64 = 0.25;
 
-/// Least curvature along a rotation that is assumed, in hartree.
+/// Smallest assumed curvature along a rotation, in hartree.
 const CURVATURE_MIN: f64 = 0.2;
 
-/// Tolerance in hartree when energies are compared: the rounding errors of sums.
+/// Tolerance for comparing energies, in hartree: the rounding errors of sums.
 const NOISE: f64 = 1e-9;
 
-/// Orbitals among orthonormal functions with their energies, occupied and others each diagonal in a Fock matrix.
+/// Orbitals in terms of orthonormal functions, with their energies; the Fock matrix is diagonal within the occupied
+/// ones and within the others.
 #[derive(Clone, Debug)]
 pub(super) struct CanonicalOrbitals {
     /// The orbitals as columns.
@@ -32,12 +33,12 @@ pub(super) struct CanonicalOrbitals {
     pub(super) energies: Vec<f64>,
     /// Accumulated rotation of the given orbitals.
     turned: Matrix,
-    /// The Fock matrix from occupied to other orbitals, as a rotation: half the slope of the energy for each electron.
+    /// The Fock matrix between occupied and other orbitals, as a rotation: half the slope of the energy per electron.
     pub(super) gradient: Matrix,
 }
 
 impl CanonicalOrbitals {
-    /// The orbitals that span the same as `orbitals`, of which the first `pairs` are occupied.
+    /// Returns orbitals with the same spans as `orbitals`, the first `pairs` of which are occupied.
     pub(super) fn of(orbitals: &Matrix, fock: &Matrix, pairs: usize) -> CanonicalOrbitals {
         let size = fock.size();
         let fock = orbitals.transposed().times(fock).times(orbitals);
@@ -58,13 +59,13 @@ impl CanonicalOrbitals {
         CanonicalOrbitals { orbitals: orbitals.times(&turned), energies, turned, gradient }
     }
 
-    /// The difference of the energies of an unoccupied and an occupied orbital.
+    /// Returns the difference between the energies of an unoccupied and an occupied orbital.
     pub(super) fn gap(&self, other: usize, occupied: usize) -> f64 {
         self.energies[other] - self.energies[occupied]
     }
 }
 
-/// The elements of a matrix that belong to a rotation; the others are zero.
+/// Returns the elements of a matrix that belong to a rotation; the others are zero.
 pub(super) fn rotation(matrix: &Matrix, pairs: usize) -> Matrix {
     Matrix::of(
         matrix.size(),
@@ -87,7 +88,7 @@ pub(super) struct Descent {
 }
 
 impl Descent {
-    /// Begins at orbitals with their Fock matrix, both among orthonormal functions, and their energy.
+    /// Starts at orbitals with their Fock matrix, both in terms of orthonormal functions, and their energy.
     pub(super) fn from(orbitals: &Matrix, fock: &Matrix, energy: f64, pairs: usize) -> Descent {
         let base = CanonicalOrbitals::of(orbitals, fock, pairs);
         let step = Matrix::zero(fock.size());
@@ -96,7 +97,7 @@ impl Descent {
         descent
     }
 
-    /// Begins with a step along a rotation of `base`, which is where the energy has no slope.
+    /// Starts with a step along a rotation of `base`, at which the slope of the energy is zero.
     pub(super) fn along(direction: &Matrix, base: CanonicalOrbitals, energy: f64, pairs: usize) -> Descent {
         let step = bounded(&direction.plus(STEP_MAX / direction.largest() - 1.0, direction));
         Descent { pairs, base, energy, step, history: Vec::new() }
@@ -108,12 +109,12 @@ impl Descent {
         self.base.orbitals.times(&turned)
     }
 
-    /// The energy of the base, in hartree.
+    /// Returns the energy of the base, in hartree.
     pub(super) fn energy(&self) -> f64 {
         self.energy
     }
 
-    /// Takes the Fock matrix and the energy of [`Descent::trial`]; whether that becomes the base.
+    /// Takes the Fock matrix and the energy of [`Descent::trial`]; returns `true` if the trial becomes the base.
     pub(super) fn advance(&mut self, fock: &Matrix, energy: f64) -> bool {
         if energy > self.energy + NOISE {
             self.step = self.step.plus(SHORTER - 1.0, &self.step);
@@ -125,7 +126,7 @@ impl Descent {
         self.history.iter_mut().for_each(|pair| *pair = (turned(&pair.0), turned(&pair.1)));
         if let Some((step, before)) = self.history.pop() {
             let change = next.gradient.plus(-1.0, &before);
-            // Only where the energy is curved upwards does the change say how far to go.
+            // Only a positive curvature determines the step length.
             if change.dot(&step) > 1e-3 * CURVATURE_MIN * step.dot(&step) {
                 self.history.push((step, change));
             }
@@ -138,7 +139,7 @@ impl Descent {
         true
     }
 
-    /// The step from the base to where the slope should vanish.
+    /// Returns the step from the base to the estimated minimum.
     fn next_step(&mut self) -> Matrix {
         let step = self.newton_step();
         if step.dot(&self.base.gradient) < 0.0 {
@@ -148,7 +149,7 @@ impl Descent {
         bounded(&self.newton_step())
     }
 
-    /// The negative product of the gradient and the inverse of the curvature, as far as that is known.
+    /// Returns the negative product of the gradient and the inverse curvature, as far as known.
     fn newton_step(&self) -> Matrix {
         let mut rest = self.base.gradient.clone();
         let mut factors = Vec::with_capacity(self.history.len());
@@ -174,13 +175,13 @@ impl Descent {
     }
 }
 
-/// A step that is not longer than is allowed.
+/// Returns a step of limited length.
 fn bounded(step: &Matrix) -> Matrix {
     let shorter = (STEP_MAX / step.largest().max(f64::MIN_POSITIVE)).min(1.0);
     step.plus(shorter - 1.0, step)
 }
 
-/// The exponential of an antisymmetric matrix, which is a rotation: by its series, of a part that is small, squared.
+/// Returns the exponential of an antisymmetric matrix, a rotation: a series for a small fraction, squared repeatedly.
 fn exponential(matrix: &Matrix) -> Matrix {
     const TERMS: u32 = 14;
     let halvings = (matrix.largest() * matrix.size() as f64 / 0.5).max(1.0).log2().ceil() as i32;
@@ -216,7 +217,7 @@ mod tests {
 
     #[test]
     fn an_energy_falls_to_its_least_with_every_step_that_is_kept() {
-        // Without repulsion the least energy of two pairs of electrons is twice the sum of the two lowest eigenvalues.
+        // Without repulsion the minimum energy of two electron pairs is twice the sum of the two lowest eigenvalues.
         let fock = Matrix::of(6, |row, column| {
             ((row * column + row + column) as f64).sin() - row.min(column) as f64
         });

@@ -1,15 +1,15 @@
 //! Convergence acceleration: direct inversion in the iterative subspace.
 //!
-//! P. Pulay, J. Comput. Chem. 3, 556 (1982): the next Fock matrix is the combination of earlier ones whose errors,
-//! the commutators of Fock and density matrix, come nearest to cancelling each other. Invariant: at most [`MEMORY`]
-//! matrices are kept; what is singular loses its oldest until it is not.
+//! P. Pulay, J. Comput. Chem. 3, 556 (1982): the next Fock matrix is the combination of earlier ones that minimises
+//! the combined error, where the error is the commutator of Fock and density matrix. Invariant: at most [`MEMORY`]
+//! matrices are kept; if the equations are singular, the oldest are dropped until they are not.
 
 use super::super::matrix::Matrix;
 
 /// Number of earlier matrices combined.
 pub(super) const MEMORY: usize = 8;
 
-/// Least pivot of the equations, of their largest element, before they count as singular.
+/// Smallest pivot of the equations relative to their largest element; a smaller one counts as singular.
 const PIVOT_MIN: f64 = 1e-14;
 
 /// Earlier Fock matrices with their errors, oldest first.
@@ -19,7 +19,7 @@ pub(super) struct Diis {
 }
 
 impl Diis {
-    /// Takes a Fock matrix with its error, and returns the combination that is the next.
+    /// Adds a Fock matrix with its error, and returns the combination to use next.
     pub(super) fn next(&mut self, fock: Matrix, error: Matrix) -> Matrix {
         if self.earlier.len() == MEMORY {
             self.earlier.remove(0);
@@ -35,7 +35,7 @@ impl Diis {
         }
     }
 
-    /// The weights, whose sum is one; none if the equations are singular.
+    /// Returns the weights, which add up to one; `None` if the equations are singular.
     fn weights(&self) -> Option<Vec<f64>> {
         let count = self.earlier.len();
         if count == 1 {
@@ -59,7 +59,7 @@ impl Diis {
     }
 }
 
-/// The solution of linear equations, whose right side is the last column; none if a pivot is too small.
+/// Solves linear equations, whose right side is the last column; `None` if a pivot is too small.
 fn solved(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let count = rows.len();
     for column in 0..count {
@@ -92,9 +92,9 @@ mod tests {
         let number = |value| Matrix::of(1, |_, _| value);
         let mut diis = Diis::default();
         assert_eq!(diis.next(number(10.0), number(1.0)), number(10.0));
-        // Half of each has no error.
+        // Half of each has zero error.
         assert!((diis.next(number(20.0), number(-1.0)).get(0, 0) - 15.0).abs() < 1e-12);
-        // A third error in one dimension makes the equations singular: the oldest goes.
+        // A third error in one dimension makes the equations singular: the oldest is dropped.
         assert!((diis.next(number(30.0), number(-3.0)).get(0, 0) - 15.0).abs() < 1e-9);
     }
 

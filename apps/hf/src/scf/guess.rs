@@ -1,9 +1,9 @@
 //! The initial density: superposed atoms, or electrons that feel only the nuclei.
 //!
-//! For the first, each element of the molecule is computed alone, in the same functions, with the electrons of its
-//! ground state spread evenly over the orbitals of a shell, so that the atom is a sphere (J. H. Van Lenthe et al., J.
-//! Comput. Chem. 27, 926 (2006)). The molecule's density is the sum; its charge is left to the iterations. Invariant:
-//! the density of an atom is made of orbitals, no number of which belongs to a direction.
+//! For superposed atoms, each element of the molecule is computed alone, in the same functions, with the electrons of
+//! its ground state spread evenly over the orbitals of a shell, so that the atom is spherical (J. H. Van Lenthe et
+//! al., J. Comput. Chem. 27, 926 (2006)). The molecule's density is the sum; the iterations account for its charge.
+//! Invariant: the density of an atom is spherical.
 
 use super::super::basis::shell::Shell;
 use super::super::fock::{self, FockBuilder, Functions, WorkUnit, units};
@@ -18,20 +18,20 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guess {
-    /// The densities of the atoms, side by side.
+    /// The superposed densities of the atoms.
     #[default]
     Atoms,
-    /// The orbitals of electrons that feel the nuclei only, and not each other.
+    /// The orbitals of electrons that interact only with the nuclei.
     Core,
 }
 
-/// Iterations of an atom, after which its density is good enough for a guess in any case.
+/// Maximum number of iterations of an atom; its density is then good enough for a guess.
 const ITERATIONS_MAX: usize = 40;
 
-/// Largest commutator of an atom's density that is good enough.
+/// Largest commutator of a sufficiently converged atom density.
 const COMMUTATOR_MAX: f64 = 1e-4;
 
-/// The sum of the densities of the atoms.
+/// Returns the sum of the densities of the atoms.
 pub(super) fn density(molecule: &Molecule, functions: &Functions) -> Matrix {
     let mut density = Matrix::zero(one_electron::functions(&functions.shells));
     let mut known: Vec<(Atom, Matrix)> = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn density(molecule: &Molecule, functions: &Functions) -> Matrix {
     density
 }
 
-/// The density of an atom alone, whose first function in the molecule is `first`.
+/// Returns the density of an isolated atom, whose first function in the molecule is `first`.
 fn atom_density(atom: &Atom, mut shells: Vec<Shell>, first: usize, is_cartesian: bool) -> Matrix {
     shells.iter_mut().for_each(|shell| shell.first -= first);
     let functions = Functions { shells, is_cartesian };
@@ -78,7 +78,8 @@ fn atom_density(atom: &Atom, mut shells: Vec<Shell>, first: usize, is_cartesian:
     density
 }
 
-/// The density of the lowest orbitals: as many s and p electrons as the ground state has, in sets of one and of three.
+/// Returns the density of the lowest orbitals, with the s and p electrons of the ground state in sets of one and of
+/// three.
 fn occupied(fock: &Matrix, basis: &Matrix, functions: &Functions, atom: &Atom) -> Matrix {
     let (_, vectors) = basis.transposed().times(fock).times(basis).eigen();
     let orbitals = basis.times(&vectors);
@@ -105,7 +106,7 @@ fn occupied(fock: &Matrix, basis: &Matrix, functions: &Functions, atom: &Atom) -
     density
 }
 
-/// The angular momentum of the functions that an orbital of an atom is made of.
+/// Returns the angular momentum of the functions that form an orbital of an atom.
 fn momentum_of(orbitals: &Matrix, orbital: usize, functions: &Functions) -> usize {
     let weight = |momentum: usize| -> f64 {
         let own = functions.shells.iter().filter(|shell| shell.momentum == momentum);

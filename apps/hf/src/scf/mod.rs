@@ -1,7 +1,7 @@
-//! The self-consistent field of closed shells: from a density to a Fock matrix to a density, until nothing changes.
+//! The self-consistent field of closed shells: from a density to a Fock matrix to a density, until convergence.
 //!
-//! C. C. J. Roothaan, Rev. Mod. Phys. 23, 69 (1951). This module keeps the matrices of one calculation and decides when
-//! it is over. The caller builds the two-electron part, of the change of the density only, which gets smaller (J.
+//! C. C. J. Roothaan, Rev. Mod. Phys. 23, 69 (1951). This module keeps the matrices of one calculation and decides
+//! when it ends. The caller builds the two-electron part only for the change of the density, which becomes small (J.
 //! Almlöf, K. Faegri, K. Korsell, J. Comput. Chem. 3, 385 (1982)). Invariant: the energy, the density and the Fock
 //! matrix of an iteration belong together.
 
@@ -25,23 +25,23 @@ use descent::{CanonicalOrbitals, Descent};
 use diis::Diis;
 use serde::Serialize;
 
-/// Least eigenvalue of the overlap matrix that is accepted; below it orbitals lose digits that energies need.
+/// Smallest accepted eigenvalue of the overlap matrix; below it orbitals lose digits that energies need.
 pub const OVERLAP_EIGENVALUE_MIN: f64 = 1e-7;
 
 /// Limits of the gradient of the second iteration: as a multiple of that of the guess, and in hartree; the larger one
-/// holds.
+/// applies.
 const GRADIENT_AFTER_GUESS: (f64, f64) = (1.5, 1e-3);
 
-/// First iteration that is examined for a wandering extrapolation; ordinary molecules have converged by then.
+/// First iteration that is checked for an oscillating extrapolation; ordinary molecules have converged by then.
 const WANDERING_FROM: u32 = 20;
 
-/// Gradient in hartree above which a long extrapolation counts as wandering.
+/// Gradient in hartree above which a long extrapolation counts as oscillating.
 const WANDERING_GRADIENT: f64 = 1e-2;
 
-/// The gradient below which a descent gives way to extrapolation, which is faster near a solution, in hartree.
+/// Gradient in hartree below which extrapolation replaces a descent, because it is faster near a solution.
 const NEAR_GRADIENT: f64 = 1e-2;
 
-/// Hartree that an extrapolation near a solution may climb before the descent goes on.
+/// Increase in hartree by an extrapolation near a solution after which the descent resumes.
 const CLIMB_MAX: f64 = 1e-9;
 
 /// One iteration.
@@ -51,13 +51,14 @@ pub struct Iteration {
     pub iteration: u32,
     /// The total energy of its density, in hartree.
     pub energy: f64,
-    /// Change from the energy of the iteration before, in hartree; from zero in the first.
+    /// Change from the energy of the previous iteration, in hartree; in the first iteration from zero.
     pub change: f64,
     /// The largest element of the commutator of Fock and density matrix, in hartree: zero at self-consistency.
     pub gradient: f64,
 }
 
-/// Matrices of [`Scf`]: five of moments, nine more fields, and two for each step that the extrapolation remembers.
+/// Number of matrices of [`Scf`]: five of moments, nine other fields, and two for each step of the extrapolation's
+/// memory.
 const MATRICES: usize = 5 + 9 + 2 * diis::MEMORY;
 
 /// A calculation in progress.
@@ -65,20 +66,20 @@ pub struct Scf {
     nuclear_repulsion: f64,
     moments: Moments,
     core: Matrix,
-    /// Orthonormal functions as columns.
+    /// Orthonormal functions, as columns.
     basis: Matrix,
     pairs_of_electrons: usize,
     density: Matrix,
-    /// The orbitals of the density among orthonormal functions, the occupied ones first; the guess has none.
+    /// The orbitals of the density in terms of orthonormal functions, the occupied ones first; `None` for the guess.
     orbitals: Option<Matrix>,
-    /// The lowest energy so far, with its orbitals among orthonormal functions, and its Fock matrix.
+    /// The lowest energy so far, with its orbitals in terms of orthonormal functions, and its Fock matrix.
     lowest: Option<(f64, Matrix, Matrix)>,
-    /// The density whose two-electron part is known, and that part.
+    /// The density with a known two-electron part, and that part.
     built: Matrix,
     repulsion: Matrix,
     fock: Matrix,
     diis: Diis,
-    /// Descent that replaces the extrapolation when that wanders, and when a solution is left for a lower one.
+    /// The descent that replaces an oscillating extrapolation, or that leads from a solution to a lower one.
     descent: Option<Descent>,
     nearness: Nearness,
     iterations: Vec<Iteration>,
@@ -87,20 +88,20 @@ pub struct Scf {
 /// State of a descent near a solution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Nearness {
-    /// Not near a solution so far.
+    /// Not yet near a solution.
     #[default]
     Far,
-    /// Extrapolation has taken over from it.
+    /// Extrapolation has replaced the descent.
     Extrapolated,
-    /// The extrapolation climbed, so the descent goes on to the end.
+    /// The extrapolation increased the energy, so the descent continues to the end.
     Climbed,
 }
 
 impl Scf {
-    /// Begins with a density of `guess`; `builder` has the pairs of `functions`.
+    /// Starts with a density of `guess`; `builder` has the pairs of `functions`.
     ///
     /// # Errors
-    /// The functions depend on each other, or are too few.
+    /// The functions are linearly dependent, or too few.
     pub fn new(
         molecule: &Molecule,
         functions: &Functions,
@@ -143,7 +144,7 @@ impl Scf {
         Ok(scf)
     }
 
-    /// Bytes of the matrices that it keeps when iterations are under way, those of the extrapolation among them.
+    /// Returns the bytes of its matrices during the iterations, including those of the extrapolation.
     pub fn bytes(&self) -> u64 {
         (MATRICES * self.core.size() * self.core.size() * size_of::<f64>()) as u64
     }
@@ -153,13 +154,13 @@ impl Scf {
         self.descent.is_some() && self.nearness != Nearness::Extrapolated
     }
 
-    /// Returns the difference of the density from that whose two-electron part is known.
+    /// Returns the change of the density since the last known two-electron part.
     pub fn density_change(&self) -> Matrix {
         self.density.plus(-1.0, &self.built)
     }
 
-    /// Completes an iteration with the two-electron part of [`Scf::density_change`]. The next begins unless it is the
-    /// last.
+    /// Completes an iteration with the two-electron part of [`Scf::density_change`], and prepares the next one unless
+    /// converged.
     pub fn advance(&mut self, change: &Matrix, convergence: f64) -> Iteration {
         self.repulsion = self.repulsion.plus(1.0, change);
         self.built = self.density.clone();
@@ -177,7 +178,7 @@ impl Scf {
         last
     }
 
-    /// Chooses the density of the next iteration: by extrapolation, or by descent once that wanders.
+    /// Chooses the density of the next iteration: by extrapolation, or by descent if that oscillates.
     fn begin_next(&mut self, last: &Iteration, error: Matrix) {
         if self.descends(last) {
             let trial = self.descent.as_ref().map(Descent::trial);
@@ -185,14 +186,14 @@ impl Scf {
         }
         let (factor, least) = GRADIENT_AFTER_GUESS;
         if last.iteration == 2 && last.gradient > (factor * self.iterations[0].gradient).max(least) {
-            // The commutator of the guess was small, but its density is no solution's: it would hold all others back.
+            // The guess has a small commutator, but its density is no solution and would dominate all others.
             self.diis = Diis::default();
         }
         let next = self.diis.next(self.fock.clone(), error);
         self.occupy(self.vectors(&next).1);
     }
 
-    /// Returns `true` if a descent chooses the next density; it has then taken the last one.
+    /// Returns `true` if a descent chooses the next density; it has then used the last one.
     fn descends(&mut self, last: &Iteration) -> bool {
         let Some(orbitals) = &self.orbitals else { return false };
         if self.descent.is_none() && self.lowest.as_ref().is_none_or(|(energy, ..)| *energy > last.energy) {
@@ -222,15 +223,15 @@ impl Scf {
         self.nearness != Nearness::Extrapolated
     }
 
-    /// Begins the search for an instability of the converged energy, with at most `builds_max` two-electron parts. None
-    /// if all orbitals are occupied, or the iterations have not begun.
+    /// Starts the search for an instability of the converged energy, with at most `builds_max` two-electron parts.
+    /// Returns `None` if all orbitals are occupied, or no iteration has completed.
     pub fn stability(&self, builds_max: usize) -> Option<StabilitySearch> {
         let fock = self.to_orthonormal(&self.fock);
         let orbitals = CanonicalOrbitals::of(self.orbitals.as_ref()?, &fock, self.pairs_of_electrons);
         StabilitySearch::new(orbitals, self.pairs_of_electrons, self.basis.clone(), builds_max)
     }
 
-    /// Leaves the converged solution for a lower one, in the direction that a search has found.
+    /// Leaves the converged solution towards a lower one, in the direction found by a search.
     pub fn follow(&mut self, search: StabilitySearch) {
         let energy = self.iterations.last().map_or(f64::NAN, |last| last.energy);
         let (direction, orbitals) = search.into_lowest();
@@ -239,23 +240,23 @@ impl Scf {
         (self.descent, self.nearness) = (Some(descent), Nearness::Far);
     }
 
-    /// Takes orbitals among orthonormal functions, the occupied ones first.
+    /// Sets the orbitals, in terms of orthonormal functions, the occupied ones first.
     fn occupy(&mut self, orbitals: Matrix) {
         self.density = density_of(&self.basis.times(&orbitals), self.pairs_of_electrons);
         self.orbitals = Some(orbitals);
     }
 
-    /// A matrix among orthonormal functions.
+    /// Transforms a matrix to orthonormal functions.
     fn to_orthonormal(&self, matrix: &Matrix) -> Matrix {
         self.basis.transposed().times(matrix).times(&self.basis)
     }
 
-    /// The iterations that are complete.
+    /// Returns the completed iterations.
     pub fn iterations(&self) -> &[Iteration] {
         &self.iterations
     }
 
-    /// Energies of the orbitals of a Fock matrix, and the orbitals among orthonormal functions.
+    /// Returns the orbital energies of a Fock matrix, and the orbitals in terms of orthonormal functions.
     fn vectors(&self, fock: &Matrix) -> (Vec<f64>, Matrix) {
         self.to_orthonormal(fock).eigen()
     }
@@ -263,7 +264,7 @@ impl Scf {
 
 impl Iteration {
     /// Returns `true` if the energy changes by less than `convergence` hartree and the gradient is below its square
-    /// root, because an energy is off by about the square of the gradient.
+    /// root, because the error of an energy is about the square of the gradient.
     pub fn is_converged(&self, convergence: f64) -> bool {
         self.iteration > 1 && self.change.abs() < convergence && self.gradient < convergence.sqrt()
     }
@@ -277,7 +278,8 @@ fn density_of(orbitals: &Matrix, pairs: usize) -> Matrix {
     })
 }
 
-/// Orthonormal combinations of functions as columns, S^(-1/2) of P.-O. Löwdin; else the least eigenvalue of S.
+/// Returns orthonormal combinations of functions as columns, S^(-1/2) of P.-O. Löwdin; the error is the smallest
+/// eigenvalue of S.
 fn orthonormal(overlap: &Matrix) -> Result<Matrix, f64> {
     let (values, vectors) = overlap.eigen();
     match values.first() {
@@ -290,7 +292,7 @@ fn orthonormal(overlap: &Matrix) -> Result<Matrix, f64> {
     }
 }
 
-/// F D S - S D F among orthonormal functions.
+/// Returns F D S - S D F in terms of orthonormal functions.
 fn commutator(fock: &Matrix, density: &Matrix, overlap: &Matrix, basis: &Matrix) -> Matrix {
     let product = fock.times(density).times(overlap);
     let commutator = product.plus(-1.0, &product.transposed());

@@ -6,13 +6,13 @@ use super::super::molecule::Molecule;
 use super::Scf;
 use serde::Serialize;
 
-/// Debye in an atomic unit of the dipole, e a0: CODATA 2018.
+/// Debye per atomic unit of the dipole, e a0: CODATA 2018.
 const DEBYE: f64 = 2.541_746_473;
 
 /// Properties of the molecule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Properties {
-    /// Repulsion of the nuclei among each other, in hartree.
+    /// Repulsion energy between the nuclei, in hartree.
     pub nuclear_repulsion: f64,
     /// Energies of all orbitals in hartree, ascending; the occupied ones first.
     pub orbital_energies: Vec<f64>,
@@ -25,7 +25,7 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// The length of the dipole, in debye.
+    /// Returns the length of the dipole, in debye.
     pub fn dipole_length(&self) -> f64 {
         self.dipole.iter().map(|part| part * part).sum::<f64>().sqrt()
     }

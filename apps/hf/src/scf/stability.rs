@@ -1,42 +1,42 @@
-//! Stability: whether a converged energy is the least nearby, and where a lower one is.
+//! Stability: a test for lower energies near a converged one, and the direction to them.
 //!
-//! At self-consistency the energy has no slope; it is a minimum if its second derivatives over all rotations of
-//! occupied into other real orbitals have no negative eigenvalue (R. Seeger, J. A. Pople, J. Chem. Phys. 66, 3045
-//! (1977)). The lowest is found as E. R. Davidson does (J. Comput. Phys. 17, 87 (1975)); each step takes the
-//! two-electron part of one density. The first rotation has a part in every direction, so that no symmetry hides an
-//! eigenvalue. Invariant: a found eigenvalue is never below the lowest.
+//! At self-consistency the slope of the energy is zero; it is a minimum if its second derivatives over all rotations
+//! of occupied into other real orbitals have no negative eigenvalue (R. Seeger, J. A. Pople, J. Chem. Phys. 66, 3045
+//! (1977)). The lowest one is found by Davidson's method (E. R. Davidson, J. Comput. Phys. 17, 87 (1975)); each step
+//! takes the two-electron part of one density. The first rotation has a component in every direction, so that no
+//! symmetry hides an eigenvalue. Invariant: an eigenvalue found is never below the lowest.
 
 use super::super::matrix::Matrix;
 use super::descent::{CanonicalOrbitals, rotation};
 use serde::Serialize;
 
-/// Eigenvalues from here on down are those of an energy that is no minimum, in hartree; above are errors of zero.
+/// Largest eigenvalue that indicates an instability, in hartree; values above it are numerical errors of zero.
 const NEGATIVE: f64 = -1e-5;
 
-/// The part of an eigenvalue that may be in doubt, and the least doubt in hartree.
+/// Accepted uncertainty of an eigenvalue: as a fraction of it, and its minimum in hartree.
 const DOUBT: (f64, f64) = (0.05, 2e-5);
 
-/// Least difference that a rotation is divided by, in hartree.
+/// Smallest divisor of an element of a rotation, in hartree.
 const DIFFERENCE_MIN: f64 = 0.05;
 
 /// Stability of an energy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Stability {
-    /// `true` if no lower energy is near; `None` if the builds did not suffice to know.
+    /// `true` if no lower energy is near; `None` if the limit of builds was reached first.
     pub is_stable: Option<bool>,
-    /// The lowest second derivative of the energy over rotations, for each electron, in hartree.
+    /// The lowest second derivative of the energy over rotations, per electron, in hartree.
     pub eigenvalue: f64,
     /// Number of two-electron parts built for this result.
     pub builds: usize,
 }
 
-/// A search for the lowest eigenvalue under way.
+/// A search for the lowest eigenvalue in progress.
 pub struct StabilitySearch {
     orbitals: CanonicalOrbitals,
     pairs: usize,
-    /// Orthonormal functions as columns.
+    /// Orthonormal functions, as columns.
     basis: Matrix,
-    /// Orthonormal rotations, and their products with the second derivatives; that of the last is not known yet.
+    /// Orthonormal rotations, and their products with the second derivatives; the last product is not known yet.
     rotations: Vec<Matrix>,
     products: Vec<Matrix>,
     builds_max: usize,
@@ -45,7 +45,7 @@ pub struct StabilitySearch {
 }
 
 impl StabilitySearch {
-    /// Begins at converged orbitals, the first `pairs` of which are occupied; none if all are occupied.
+    /// Starts at converged orbitals, the first `pairs` of which are occupied; `None` if all are occupied.
     pub(super) fn new(
         orbitals: CanonicalOrbitals,
         pairs: usize,
@@ -56,7 +56,7 @@ impl StabilitySearch {
         if pairs == size {
             return None;
         }
-        // Numbers without a pattern, so that the rotation has a part in each symmetry.
+        // Pseudo-random numbers, so that the rotation has a component in each symmetry.
         let mut state = 1_u32;
         let first = Matrix::of(size, |row, column| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -69,12 +69,12 @@ impl StabilitySearch {
         Some(StabilitySearch { orbitals, pairs, basis, rotations, products, builds_max, lowest })
     }
 
-    /// Returns the number of the next product, from 1, and the most that are built.
+    /// Returns the number of the next product, from 1, and the maximum number.
     pub fn next_product(&self) -> (usize, usize) {
         (self.products.len() + 1, self.builds_max)
     }
 
-    /// Returns the change of the density with the rotation that is tried.
+    /// Returns the change of the density along the rotation being tried.
     pub fn density(&self) -> Matrix {
         let among = &self.orbitals.orbitals;
         let rotation = self.rotations.last().unwrap_or(&self.lowest);
@@ -84,7 +84,7 @@ impl StabilitySearch {
         sum.plus(1.0, &sum)
     }
 
-    /// Takes the two-electron part of [`StabilitySearch::density`]; the answer, if it is known.
+    /// Takes the two-electron part of [`StabilitySearch::density`]; returns the result, if it is known.
     pub fn advance(&mut self, repulsion: &Matrix) -> Option<Stability> {
         let among = self.basis.times(&self.orbitals.orbitals);
         let repulsion = rotation(&among.transposed().times(repulsion).times(&among), self.pairs);
@@ -113,12 +113,12 @@ impl StabilitySearch {
         if count == self.builds_max { answer((eigenvalue <= NEGATIVE).then_some(false)) } else { None }
     }
 
-    /// The rotation along which the energy falls if it is not stable, and the orbitals that it is of.
+    /// Returns the rotation along which the energy decreases if it is not stable, and the orbitals that it rotates.
     pub(super) fn into_lowest(self) -> (Matrix, CanonicalOrbitals) {
         (self.lowest, self.orbitals)
     }
 
-    /// Adds a rotation that leads nearer to the eigenvector; false if there is none.
+    /// Adds a rotation towards the eigenvector; returns `false` if there is none.
     fn extend(&mut self, residual: &Matrix, eigenvalue: f64) -> bool {
         let mut next = Matrix::of(residual.size(), |row, column| {
             let is_rotation = row >= self.pairs && column < self.pairs;
@@ -139,7 +139,7 @@ impl StabilitySearch {
     }
 }
 
-/// A rotation of length one.
+/// Returns a rotation scaled to length one.
 fn normalised(rotation: &Matrix) -> Matrix {
     rotation.plus(1.0 / rotation.dot(rotation).sqrt() - 1.0, rotation)
 }

@@ -30,13 +30,13 @@ impl fmt::Display for InputSource {
 pub struct InputFault {
     /// Source of the input.
     pub source: InputSource,
-    /// The line of a file, from 1, if the fault is that of one line.
+    /// The line of the file, from 1, if the fault is in one line.
     pub line: Option<usize>,
     /// Expected property, with the contents found.
     pub expected: Expected,
 }
 
-/// Property that an input must have and lacks.
+/// A required property that an input lacks.
 #[derive(Debug)]
 pub enum Expected {
     /// A file that can be read.
@@ -48,18 +48,18 @@ pub enum Expected {
         /// Allowed forms.
         allowed: String,
     },
-    /// An edge that both nodes have, and none from a node to itself.
+    /// Edges listed by both nodes, and no loops.
     BothWays {
         /// The node that has the edge.
         one: u32,
         /// The node to which it leads.
         other: u32,
     },
-    /// A graph of one piece.
+    /// A connected graph.
     Connected {
         /// The kernel that needs it.
         kernel: KernelName,
-        /// A node of the piece that was looked at.
+        /// A node of the component that was examined.
         from: u32,
         /// A node that cannot be reached from there.
         node: u32,
@@ -71,18 +71,18 @@ pub enum Expected {
         /// Number of edges, which is not one less.
         edges: usize,
     },
-    /// The parent that the edges give.
+    /// The parents determined by the edges.
     Parent {
         /// The node.
         node: u32,
-        /// Parent of the node by the edges.
+        /// Parent of the node according to the edges.
         parent: u32,
         /// Parent of the node in the file.
         found: u32,
     },
     /// Identifiers that differ.
     DistinctIdentifiers {
-        /// One that two nodes have.
+        /// An identifier shared by two nodes.
         twice: u64,
     },
     /// No more traitors than an agreement tolerates.
@@ -98,7 +98,7 @@ pub enum Expected {
     Family {
         /// The kernel.
         kernel: KernelName,
-        /// The families that it takes.
+        /// The families that it supports.
         allowed: String,
     },
     /// A value of `--generate`.
@@ -106,9 +106,9 @@ pub enum Expected {
         /// Allowed values.
         allowed: String,
     },
-    /// No more members of a committee than there are nodes.
+    /// No more members in a committee than there are nodes.
     CommitteeMax {
-        /// Number asked for.
+        /// Requested number.
         found: u32,
         /// Number of nodes.
         nodes: usize,

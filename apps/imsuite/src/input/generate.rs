@@ -45,7 +45,7 @@ impl fmt::Display for GraphFamily {
 }
 
 impl GraphFamily {
-    /// The families on which `kernel` is defined, the one that is taken first.
+    /// Returns the families on which `kernel` is defined, the default one first.
     pub fn of(kernel: KernelName) -> &'static [GraphFamily] {
         use GraphFamily::{Chain, Ring, SparseMax, SparseMin, Star};
         match kernel {
@@ -61,7 +61,7 @@ impl GraphFamily {
 pub struct Recipe {
     /// Number of nodes.
     pub size: usize,
-    /// The family; the first one of the kernel if it is left out.
+    /// The family; the default one of the kernel if omitted.
     pub family: Option<GraphFamily>,
 }
 
@@ -69,7 +69,7 @@ impl Recipe {
     /// Reads the value of `--generate`.
     ///
     /// # Errors
-    /// [`InputFault`]: it is none.
+    /// [`InputFault`]: the value is invalid.
     pub fn parse(value: &str) -> Result<Recipe, InputFault> {
         let names: Vec<&str> = FAMILIES.iter().map(|(_, name)| *name).collect();
         let refused = || InputFault {
@@ -93,7 +93,7 @@ impl Recipe {
     }
 }
 
-/// An input of `kernel`; `committee_max` is for KC.
+/// Generates an input of `kernel`; `committee_max` is for KC.
 ///
 /// # Errors
 /// [`InputFault`]: the kernel is not defined on the family, or K is out of range.
@@ -144,13 +144,13 @@ pub fn input(
     input.checked(source)
 }
 
-/// The neighbours of the nodes of a ring of `size`.
+/// Returns the neighbours of the nodes of a ring of `size`.
 pub(super) fn ring(size: usize) -> Vec<Vec<u32>> {
     let size = size as u32;
     rows(size as usize, (0..size).map(|node| (node, (node + 1) % size)).filter(|(one, other)| one != other))
 }
 
-/// The rows of a graph with these edges, each row ascending and without repetition.
+/// Returns the rows of a graph with these edges, each row ascending and without duplicates.
 fn rows(size: usize, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u32>> {
     let mut rows = vec![BTreeSet::new(); size];
     for (one, other) in edges {
@@ -160,14 +160,14 @@ fn rows(size: usize, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u32>> {
     rows.into_iter().map(|row| row.into_iter().collect()).collect()
 }
 
-/// The draws of one input.
+/// The random draws for one input.
 struct Draws {
     seed: u64,
     size: usize,
 }
 
 impl Draws {
-    /// Random numbers of one purpose.
+    /// Returns the random numbers for one purpose.
     fn stream(&mut self, purpose: u64) -> Random {
         Random::stream(self.seed, (1 << 40) + purpose)
     }
@@ -184,7 +184,7 @@ impl Draws {
         }
     }
 
-    /// A random tree, in which the parent of each node precedes it, plus random edges, `edges` in all.
+    /// Draws a random tree, in which the parent of each node precedes it, plus random edges up to `edges` in all.
     fn sparse(&mut self, edges: usize) -> Vec<Vec<u32>> {
         let mut random = self.stream(0);
         let size = self.size;
@@ -200,7 +200,7 @@ impl Draws {
         rows(size, all.into_iter())
     }
 
-    /// The numbers from 1 to the size, in a random order.
+    /// Returns a random permutation of the numbers from 1 to the size.
     fn permutation(&mut self, purpose: u64) -> Vec<u64> {
         let mut random = self.stream(purpose);
         let mut numbers: Vec<u64> = (1..=self.size as u64).collect();
@@ -210,7 +210,7 @@ impl Draws {
         numbers
     }
 
-    /// A weight for each edge, the same one in both rows.
+    /// Draws a weight for each edge, the same in both rows.
     fn weights(&mut self, neighbours: &[Vec<u32>]) -> Vec<Vec<u64>> {
         let seed = self.seed;
         let weight = |one: u32, other: u32| {

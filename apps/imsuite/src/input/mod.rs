@@ -1,8 +1,8 @@
 //! Input of a kernel: a graph of nodes that know their neighbours, and further data that the kernel needs.
 //!
-//! An input comes from a file in the suite's form ([`read`]) or from a generator ([`generate`]); both end in
-//! [`Input::checked`]. It knows no places. Invariant: a checked input is one on which its kernel is defined: the
-//! graph is undirected, without loops, and of the shape that the kernel needs; every number is in its range.
+//! An input comes from a file in the suite's format ([`read`]) or from a generator ([`generate`]); both end in
+//! [`Input::checked`]. It knows no places. Invariant: a checked input is one on which its kernel is defined: the graph
+//! is undirected, without loops, and of the shape that the kernel needs; every number is in its range.
 
 mod error;
 pub mod generate;
@@ -14,13 +14,13 @@ use super::kernel::KernelName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Most nodes.
+/// Largest number of nodes.
 pub const NODES_MAX: usize = 8192;
 
-/// Most nodes if calls carry everything reachable, which is then a matrix of 8 MiB.
+/// Largest number of nodes if calls carry everything reachable, including a matrix of 8 MiB.
 pub const REACHABLE_NODES_MAX: usize = 1024;
 
-/// Weight from a node to itself in the suite's matrices of weights: more than any edge weighs.
+/// Weight from a node to itself in the suite's weight matrices: more than that of any edge.
 pub const NO_EDGE: u64 = 2_147_483_647;
 
 /// Input of a kernel. Fields that the kernel does not use are empty.
@@ -28,23 +28,23 @@ pub const NO_EDGE: u64 = 2_147_483_647;
 pub struct Input {
     /// The kernel that it is for.
     pub kernel: KernelName,
-    /// The neighbours of each node, ascending. On a ring that a file does not write down: those of the ring.
+    /// The neighbours of each node, ascending. If the file of a ring does not list them: those of the ring.
     pub neighbours: Vec<Vec<u32>>,
     /// The weights of the edges to `neighbours`: DR and MST.
     pub weights: Vec<Vec<u64>>,
-    /// The node where it begins: BF, DST and VC.
+    /// The start node: BF, DST and VC.
     pub root: u32,
-    /// The parent of each node in the tree, that of the root is the root: VC.
+    /// The parent of each node in the tree; the root is its own parent: VC.
     pub parents: Vec<u32>,
-    /// The identifiers of the nodes, each of them once: DP, HS and LCR.
+    /// The distinct identifiers of the nodes: DP, HS and LCR.
     pub identifiers: Vec<u64>,
-    /// The initial values of the nodes, the least of which lead: KC.
+    /// The initial values of the nodes; the smallest ones lead: KC.
     pub ranks: Vec<u64>,
     /// Most members of a committee: KC.
     pub committee_max: u32,
     /// The initial votes: BY.
     pub votes: Vec<bool>,
-    /// The nodes that vote as they like, ascending: BY.
+    /// The nodes that vote arbitrarily, ascending: BY.
     pub traitors: Vec<u32>,
     /// The seed of the random numbers that the kernel draws: BY, DS and MIS.
     pub seed: u64,
@@ -55,7 +55,7 @@ pub struct Input {
 pub struct InputFacts {
     /// Number of nodes.
     pub size: usize,
-    /// The most hops between two nodes; only for BY, the others do not know it.
+    /// The largest number of hops between two nodes; only for BY, the other kernels do not know it.
     pub diameter: u32,
     /// Most members of a committee; only for KC.
     pub committee_max: u32,
@@ -78,12 +78,13 @@ impl Input {
         self.neighbours.iter().map(Vec::len).sum::<usize>() / 2
     }
 
-    /// Most traitors among `size` nodes with which Rabin's thresholds lead to agreement: an eighth, less one.
+    /// Returns the most traitors among `size` nodes for which Rabin's thresholds lead to agreement: an eighth, less
+    /// one.
     pub fn traitors_max(size: usize) -> usize {
         (size / 8).saturating_sub(1)
     }
 
-    /// The hops from `root` to each node, `None` where no path leads.
+    /// Returns the hops from `root` to each node; `None` if there is no path.
     pub fn hops(&self, root: u32) -> Vec<Option<u32>> {
         let mut hops = vec![None; self.size()];
         hops[root as usize] = Some(0);
@@ -101,7 +102,7 @@ impl Input {
         hops
     }
 
-    /// The most hops between two nodes that a path connects.
+    /// Returns the largest number of hops between two connected nodes.
     fn diameter(&self) -> u32 {
         (0..self.size() as u32).flat_map(|node| self.hops(node).into_iter().flatten()).max().unwrap_or(0)
     }
@@ -137,7 +138,7 @@ impl Input {
         Ok(self)
     }
 
-    /// An edge that the neighbour does not have, or a loop.
+    /// Returns an edge that the neighbour does not list, or a loop.
     fn one_way(&self) -> Option<(u32, u32)> {
         let edges = |node: usize| self.neighbours[node].iter().map(move |other| (node as u32, *other));
         let is_missing = |(one, other): &(u32, u32)| {
@@ -146,7 +147,7 @@ impl Input {
         (0..self.size()).flat_map(edges).find(is_missing)
     }
 
-    /// Returns the fault if the parents are not those of a tree of the edges with this root.
+    /// Returns a fault if the parents do not form a tree of the edges with this root.
     fn fault_of_tree(&self) -> Option<Expected> {
         let size = self.size();
         if self.edges() + 1 != size {
@@ -163,7 +164,7 @@ impl Input {
     }
 }
 
-/// The first value that occurs again.
+/// Returns the first value that occurs a second time.
 fn first_twice(values: &[u64]) -> Option<u64> {
     let mut seen = BTreeSet::new();
     values.iter().find(|value| !seen.insert(**value)).copied()

@@ -1,9 +1,8 @@
-//! Inputs in the text form of the suite.
+//! Inputs in the text format of the suite.
 //!
-//! The first line is the number of nodes *n*; a root or the size *K* of committees follows where the kernel has one.
-//! Then come *n* lines of *n* digits, 1 for an edge; parts after the matrix begin behind a line that holds one blank.
-//! The files of ring elections have identifiers only. Invariant: a fault names the line where it was found, and what
-//! may stand there.
+//! The first line is the number of nodes *n*; a root or the size *K* of committees follows for kernels that have one.
+//! Then come *n* lines of *n* digits, 1 for an edge; parts after the matrix begin after a line with one blank. The
+//! files of ring elections have identifiers only. Invariant: a fault names its line and the allowed text.
 
 use super::super::kernel::KernelName;
 use super::{Expected, Input, InputFault, InputSource, NO_EDGE, NODES_MAX};
@@ -12,13 +11,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Most bytes of a file of few nodes.
+/// Largest accepted file with few nodes, in bytes.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Most bytes of a file for each pair of nodes: a digit, and a weight of ten digits in a line, in UTF-16.
+/// Bytes allowed per pair of nodes: a digit, and a weight of ten digits in a line, in UTF-16.
 const PAIR_BYTES_MAX: u64 = 26;
 
-/// Bytes in which the first line ends: the number of nodes.
+/// Number of bytes within which the first line, the number of nodes, must end.
 const FIRST_BYTES: u64 = 64;
 
 /// Reads the input of `kernel` from a file; `seed` is that of the random numbers that the kernel draws.
@@ -33,8 +32,8 @@ pub fn file(kernel: KernelName, path: &Path, seed: u64) -> Result<Input, InputFa
     input(kernel, &isles_app::input::text(&bytes), seed, &source)
 }
 
-/// Reads a file, up to the largest size for the number of nodes in its first line; if that number is not allowed, only
-/// the first bytes.
+/// Reads a file, up to the largest size for the number of nodes in its first line; only the first bytes if that number
+/// is invalid.
 fn contents(path: &Path) -> Result<Vec<u8>, ReadFault> {
     let mut opened = File::open(path).map_err(ReadFault::Unreadable)?;
     let first = bytes_of(opened.by_ref().take(FIRST_BYTES), FIRST_BYTES)?;
@@ -100,11 +99,11 @@ pub fn input(kernel: KernelName, text: &str, seed: u64, source: &InputSource) ->
     input.checked(source)
 }
 
-/// The lines of a file, one after the other.
+/// The lines of a file, read in order.
 struct Lines<'a> {
     source: &'a InputSource,
     rest: std::str::Lines<'a>,
-    /// The number of the line that was taken last.
+    /// The number of the line read last.
     line: usize,
 }
 
@@ -114,7 +113,7 @@ impl<'a> Lines<'a> {
         self.rest.next()
     }
 
-    /// The fault of the line that was taken last.
+    /// Returns the fault of the line read last.
     fn fault(&self, found: Option<&str>, allowed: &str) -> InputFault {
         const SHOWN: usize = 40;
         let shortened = |text: &str| match text.char_indices().nth(SHOWN) {
@@ -125,7 +124,7 @@ impl<'a> Lines<'a> {
         InputFault { source: self.source.clone(), line: Some(self.line), expected }
     }
 
-    /// The number in the next line.
+    /// Parses the number in the next line.
     fn number(&mut self, allowed: &str, first: u64, last: u64) -> Result<u64, InputFault> {
         let found = self.next();
         let number = found.and_then(|text| text.trim().parse().ok());
@@ -142,7 +141,7 @@ impl<'a> Lines<'a> {
         (0..count).map(|_| self.number(allowed, first, last)).collect()
     }
 
-    /// The next line, of `count` digits 0 and 1.
+    /// Parses the next line, with `count` digits 0 and 1.
     fn digits(&mut self, count: usize, expected: &str) -> Result<Vec<bool>, InputFault> {
         let found = self.next();
         let digits = found.map(str::trim_end).filter(|text| text.len() == count);
@@ -151,7 +150,7 @@ impl<'a> Lines<'a> {
         digits.ok_or_else(|| self.fault(found, &format!("{count} {expected}, each 0 or 1")))
     }
 
-    /// The rows of an adjacency matrix, as lists of neighbours.
+    /// Parses the rows of an adjacency matrix, as lists of neighbours.
     fn matrix(&mut self, size: usize) -> Result<Vec<Vec<u32>>, InputFault> {
         let mut rows = Vec::with_capacity(size);
         for _ in 0..size {
@@ -168,7 +167,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The weights of the edges, out of a matrix with one entry a line.
+    /// Parses the weights of the edges from a matrix with one entry per line.
     fn weights(&mut self, neighbours: &[Vec<u32>]) -> Result<Vec<Vec<u64>>, InputFault> {
         let size = neighbours.len();
         let mut weights: Vec<Vec<u64>> = Vec::with_capacity(size);
@@ -176,13 +175,13 @@ impl<'a> Lines<'a> {
             let mut own = Vec::with_capacity(row.len());
             for other in 0..size as u32 {
                 if row.binary_search(&other).is_err() {
-                    // Some files have weights there too; they mean nothing.
+                    // Some files have weights here too; they are ignored.
                     self.number(&format!("a weight, 0 to {NO_EDGE}"), 0, NO_EDGE)?;
                     continue;
                 }
                 let allowed = format!("the weight of the edge {node} to {other}, 1 to {}", NO_EDGE - 1);
                 let weight = self.number(&allowed, 1, NO_EDGE - 1)?;
-                // The other row has come already if its node is the lower one; its weight counts for both.
+                // If the other node is lower, its row has been read, and its weight counts for both.
                 let before = weights.get(other as usize).map(|row: &Vec<u64>| {
                     let index = neighbours[other as usize].binary_search(&(node as u32));
                     index.ok().and_then(|index| row.get(index).copied())
@@ -200,7 +199,7 @@ impl<'a> Lines<'a> {
         Ok(weights)
     }
 
-    /// The traitors, up to the end of the file.
+    /// Parses the traitors, up to the end of the file.
     fn traitors(&mut self, last: u64) -> Result<Vec<u32>, InputFault> {
         let allowed = format!("a traitor, 0 to {last}, each of them once");
         let mut traitors = Vec::new();
@@ -215,7 +214,7 @@ impl<'a> Lines<'a> {
         Ok(traitors)
     }
 
-    /// Returns `true` if all lines left are empty.
+    /// Returns `true` if all remaining lines are empty.
     fn is_over(&self) -> bool {
         self.rest.clone().all(|text| text.trim().is_empty())
     }

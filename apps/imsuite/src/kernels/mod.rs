@@ -2,7 +2,7 @@
 //!
 //! Each file names the publication of its algorithm, the messages of its nodes in each round, and the check of its
 //! answer. The code is our own; the suite's X10 sources have another licence. This file finds a kernel by its name.
-//! Invariant: the three functions name the same kernel for the same name.
+//! Invariant: all functions map a name to the same kernel.
 
 mod agreement;
 mod paths;
@@ -14,7 +14,7 @@ use super::place_task::{self, KernelOutcome};
 use super::ship::Ship;
 use isles_app::frame::RunMeter;
 
-/// Does the same with the kernel of a name.
+/// Runs the same code with the kernel of a name.
 macro_rules! with_kernel {
     ($name:expr, $kernel:ident => $body:expr) => {
         match $name {
@@ -49,7 +49,7 @@ pub async fn run(input: &Input, ship: Ship, meter: &RunMeter) -> isles::Result<K
 /// Checks the answers of the kernel of `input`; returns a summary in a few words.
 ///
 /// # Errors
-/// One line that says which answer is wrong.
+/// A one-line message that names the wrong answer.
 pub fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
     if answers.len() != input.size() {
         return Err(format!("{} answers of {} nodes", answers.len(), input.size()));

@@ -2,8 +2,8 @@
 //!
 //! A triple is stored at the owner of its subject, so a pattern whose subject is bound is looked up after each row has
 //! been sent to that owner. Otherwise the smaller side goes to all places, or both sides go to the owner of a shared
-//! variable; the exact numbers of rows decide which is cheapest. Invariant: all places take the same decisions, because
-//! these depend on sums over all of them.
+//! variable; the exact numbers of rows decide which is cheapest. Invariant: all places make the same decisions,
+//! because these depend on sums over all of them.
 
 use super::algebra::{BoundExpression, Node};
 use super::join::{self, Matcher, RowPairs};
@@ -24,13 +24,13 @@ use std::pin::Pin;
 pub struct PlaceEvaluator<'a> {
     /// The triples of this place.
     pub data: &'a ActiveDataset<'a>,
-    /// The connection to the other places.
+    /// The connections to the other places.
     pub peers: &'a Peers,
     /// The names of variables.
     pub variables: &'a [String],
     /// The terms of the query, encoded, and their numbers.
     pub terms: &'a [Vec<u8>],
-    /// The number of each.
+    /// The number of each of these terms.
     pub numbers: Vec<u32>,
     /// Trace of the operators executed.
     pub trace: Trace,
@@ -43,10 +43,10 @@ pub struct PlaceEvaluator<'a> {
 const MOVE: f64 = 12.0;
 const LOOKUP: f64 = 45.0;
 
-/// Least number of rows processed between two checks of the limits of a query.
+/// Minimum number of rows processed between two checks of the limits of a query.
 const LOOKS: usize = 1 << 16;
 
-/// Cycles of a modelled core for each row of an operator: a search among sorted keys, and its numbers. Assumed.
+/// Cycles of a modelled core for each row of an operator: a search in sorted keys, and copying its numbers. Assumed.
 const ROW_CYCLES: u64 = 150;
 
 /// Exchange of rows before a join of two tables.
@@ -77,8 +77,9 @@ impl RowExchange {
     }
 }
 
-/// The later patterns with the subject of `pattern` whose other variables `table` or `pattern` binds; none if the table
-/// binds the subject. They reduce the rows, and their triples are at the same place as those of `pattern`.
+/// Returns the later patterns with the subject of `pattern` whose other variables are bound by `table` or `pattern`;
+/// empty if the table binds the subject. They reduce the rows, and their triples are at the same place as those of
+/// `pattern`.
 fn star(
     patterns: &[Pattern],
     later: &VecDeque<PlannedPattern>,
@@ -172,9 +173,9 @@ impl<'a> PlaceEvaluator<'a> {
         Ok(table)
     }
 
-    /// Calls `part` with the row at which it shall begin, until it has come to the end of `rows` rows; it returns the
-    /// row at which it ends, and the bytes made so far. It is no longer called once this place exceeds a limit, which
-    /// [`PlaceEvaluator::check`] or [`PlaceEvaluator::recorded`] then reports.
+    /// Calls `part` with its start row until it has reached the end of `rows` rows; `part` returns its end row, and
+    /// the bytes produced so far. The calls stop once this place exceeds a limit, which [`PlaceEvaluator::check`] or
+    /// [`PlaceEvaluator::recorded`] then reports.
     fn in_parts(&self, rows: usize, mut part: impl FnMut(usize) -> (usize, usize)) {
         let (mut end, mut bytes) = part(0);
         while end < rows && !self.limits.is_exceeded(bytes as u64) {
@@ -182,12 +183,12 @@ impl<'a> PlaceEvaluator<'a> {
         }
     }
 
-    /// Rows that a part looks at: all of them if the query has no limits.
+    /// Returns the number of rows that a part examines: all of them if the query has no limits.
     fn looks(&self) -> usize {
         if self.limits.is_free() { usize::MAX } else { LOOKS }
     }
 
-    /// The table of parts that `join` makes of some rows each; see [`PlaceEvaluator::in_parts`].
+    /// Returns the table of the parts that `join` produces from some rows each; see [`PlaceEvaluator::in_parts`].
     fn bounded(&self, rows: usize, mut join: impl FnMut(usize) -> (Table, usize)) -> Table {
         let mut all: Option<Table> = None;
         self.in_parts(rows, |from| {
@@ -204,7 +205,7 @@ impl<'a> PlaceEvaluator<'a> {
         all.unwrap_or_default()
     }
 
-    /// The same for a function of a table of some rows, few at first.
+    /// Same as `bounded`, for a function of a table with some of the rows, few at first.
     fn bounded_by_rows(&self, table: &Table, join: impl Fn(&Table) -> Table) -> Table {
         if self.limits.is_free() {
             return join(table);
@@ -219,7 +220,7 @@ impl<'a> PlaceEvaluator<'a> {
         })
     }
 
-    /// Checks the limits for `bytes` that this place has made within an operator.
+    /// Checks the limits, with `bytes` produced by this place within an operator.
     async fn check(&self, bytes: usize) -> Result<(), QueryFault> {
         if self.limits.is_free() {
             return Ok(());
@@ -229,8 +230,8 @@ impl<'a> PlaceEvaluator<'a> {
         self.limits.check(sums[0], sums[1] > 0)
     }
 
-    /// A basic graph pattern, with filters as soon as their variables are bound. If only some variables are `wanted`,
-    /// columns that nothing needs any more are dropped, because they would move with their rows.
+    /// Evaluates a basic graph pattern, applying filters as soon as their variables are bound. If only some variables
+    /// are `wanted`, columns that are no longer needed are dropped, so that they do not move with their rows.
     async fn triples(
         &self,
         patterns: &[Pattern],
@@ -247,7 +248,7 @@ impl<'a> PlaceEvaluator<'a> {
             .collect();
         let counts = self.counts(&patterns).await?;
         let mut plan = VecDeque::from(order(&patterns, &counts));
-        // One solution of the whole pattern without variables, so at one place.
+        // One solution of the whole pattern, without variables: it exists at one place only.
         let mut table = if self.peers.rank() == 0 { Table::unit() } else { Table::empty(Vec::new()) };
         let mut left: Vec<&BoundExpression> = filters.iter().collect();
         let mut is_begun = false;
@@ -307,7 +308,7 @@ impl<'a> PlaceEvaluator<'a> {
         !star.is_empty() && alone < step.estimate
     }
 
-    /// Rows joined to the solutions of a pattern and its star, which each place finds without the others.
+    /// Joins rows to the solutions of a pattern and its star, which each place finds without the others.
     async fn join_star(
         &self,
         table: Table,
@@ -346,7 +347,7 @@ impl<'a> PlaceEvaluator<'a> {
         format!("{verb} {}{graph}{how}", parts.join(" "))
     }
 
-    /// Rows joined to the triples of a pattern, wherever they are.
+    /// Joins rows to the triples of a pattern, wherever they are stored.
     async fn join_triples(
         &self,
         table: Table,
@@ -380,7 +381,7 @@ impl<'a> PlaceEvaluator<'a> {
             }
             RowExchange::Both(variable) => {
                 let table = self.peers.redistribute_some(table, variable, leaving).await?;
-                // Matches that stay are looked up where they are; the others form a table at the place that they go to.
+                // Matches that stay are looked up in place; the others form a table at the place that they move to.
                 let leaving = scan_leaving(self.data, pattern, variable, self.peers.owns());
                 let arrived = self.peers.redistribute(leaving, variable).await?;
                 let mut joined = self.bounded_by_rows(&table, |rows| join_pattern(self.data, rows, pattern));
@@ -395,7 +396,7 @@ impl<'a> PlaceEvaluator<'a> {
         self.recorded(self.described("join", pattern, Some(exchange)), Some(estimate), joined).await
     }
 
-    /// Returns the exchange that costs a place the fewest rows, handled, sent or received, and the number of rows that
+    /// Returns the exchange for which a place handles, sends and receives the fewest rows, and the number of rows that
     /// then leave this place if they go to an owner.
     async fn exchange_for(
         &self,
@@ -431,7 +432,7 @@ impl<'a> PlaceEvaluator<'a> {
             }
             let is_object = pattern.parts[2].variable() == Some(variable);
             if is_object && self.data.copies.is_some() {
-                // Two lookups, but nothing moves except the rows.
+                // Two lookups, but only the rows move.
                 offer((handled + LOOKUP * rows) / places, RowExchange::ToObject(variable), *own);
             } else {
                 let others = counts.triples as f64 * (places - 1.0) / places;
@@ -442,8 +443,8 @@ impl<'a> PlaceEvaluator<'a> {
         Ok((best.1, best.2))
     }
 
-    /// The rows of each table at this place, and how many of them would leave it if they went to the owner of each
-    /// variable.
+    /// Returns, for each table, its rows at this place, and how many of them would leave it if they went to the owner
+    /// of each variable.
     fn leaving(&self, tables: &[&Table], variables: &[VariableId]) -> Vec<u64> {
         let mut numbers = Vec::with_capacity(tables.len() * (1 + variables.len()));
         for table in tables {
@@ -457,7 +458,8 @@ impl<'a> PlaceEvaluator<'a> {
         numbers
     }
 
-    /// Brings rows of two tables together; with `keeps_left` each row of the left stays in one place.
+    /// Redistributes the rows of two tables so that matching ones meet; with `keeps_left` each row of the left exists
+    /// at one place only.
     async fn colocate(
         &self,
         left: Table,
@@ -536,7 +538,7 @@ impl<'a> PlaceEvaluator<'a> {
         self.recorded(self.with_exchange("left join", exchange), None, joined).await
     }
 
-    /// The compatible pairs of rows of two tables whose solutions pass a filter.
+    /// Returns the compatible pairs of rows of two tables whose solutions pass a filter.
     async fn pairs_passing(
         &self,
         matcher: &Matcher<'_>,
@@ -568,7 +570,7 @@ impl<'a> PlaceEvaluator<'a> {
         self.recorded(self.with_exchange("minus", exchange), None, left.filter(&keep)).await
     }
 
-    /// The solutions of both tables together, at this place.
+    /// Returns the joined solutions of both tables at this place.
     fn joined(&self, left: &Table, right: &Table) -> Table {
         let matcher = Matcher::new(left, right);
         self.bounded(left.rows, |from| matcher.join(from, self.looks()))
@@ -591,7 +593,7 @@ impl<'a> PlaceEvaluator<'a> {
         value: &BoundExpression,
     ) -> Result<Table, QueryFault> {
         let column = match (&value.expression, value.variables.as_slice()) {
-            // A variable's term stays as it is written.
+            // The value of a plain variable keeps its lexical form.
             (sparopt::algebra::Expression::Variable(_), [(_, other)]) => {
                 table.column(*other).map_or_else(|| vec![UNBOUND; table.rows], <[u32]>::to_vec)
             }
@@ -609,7 +611,7 @@ impl<'a> PlaceEvaluator<'a> {
         self.recorded(format!("bind ?{} to {}", self.variables[variable], value.text), None, table).await
     }
 
-    /// The numbers of values that may be new terms.
+    /// Returns the numbers of values that may be new terms.
     pub(super) async fn numbered(&self, values: Vec<Option<Vec<u8>>>) -> Result<Vec<u32>, QueryFault> {
         let mut distinct: Vec<Vec<u8>> = values.iter().flatten().cloned().collect();
         distinct.sort_unstable();
@@ -619,13 +621,13 @@ impl<'a> PlaceEvaluator<'a> {
         Ok(values.into_iter().map(|value| value.map_or(UNBOUND, number)).collect())
     }
 
-    /// The named graphs of the dataset, or whether there is one with a name.
+    /// Returns the named graphs of the dataset, or one solution if the graph with a constant name exists.
     async fn graph_names(&self, name: PatternPart) -> Result<Table, QueryFault> {
         let name = match name {
             PatternPart::Term(position) => PatternPart::Term(self.numbers[position as usize]),
             variable => variable,
         };
-        // At one place, so that each solution is there once.
+        // At one place, so that each solution exists once.
         let graphs = if self.peers.rank() == 0 { self.data.graphs(name.term()) } else { &[] };
         let names = graphs.iter().map(|graph| graph.name).collect();
         let mut table = Table::empty(name.variable().into_iter().collect());
@@ -635,7 +637,7 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     async fn values(&self, variables: &[VariableId], rows: &[Vec<Option<u32>>]) -> Result<Table, QueryFault> {
-        // At one place, so that each solution is there once.
+        // At one place, so that each solution exists once.
         let own = if self.peers.rank() == 0 { rows } else { &[] };
         let mut table = Table::empty(variables.to_vec());
         for (at, column) in table.columns.iter_mut().enumerate() {

@@ -1,6 +1,6 @@
 //! Joins of two tables at this place: inner and left joins, differences, distinct rows.
 //!
-//! Two solutions are compatible if they agree in each variable that both bind. Variables that all rows bind are the key
+//! Two solutions are compatible if they agree in each variable that both bind. Variables bound in all rows are the key
 //! of a hash table; others are compared row by row. It knows no store and no other place. Invariant: rows of the left
 //! table keep their order.
 
@@ -9,27 +9,27 @@ use crate::store::dictionary::UNBOUND;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Rows of two tables that belong together.
+/// Matching rows of two tables.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RowPairs {
     /// Rows of the left table.
     pub left: Vec<u32>,
-    /// The row of the right table beside each.
+    /// The matching row of the right table for each of them.
     pub right: Vec<u32>,
 }
 
-/// No further row.
+/// End of a chain of rows.
 const END: u32 = u32::MAX;
 
-/// The rows of a table by the numbers of some columns.
+/// An index of the rows of a table by the numbers in some columns.
 struct RowIndex<'a> {
     columns: Vec<&'a [u32]>,
     first: FxHashMap<u64, u32>,
-    /// The row after each with the same key.
+    /// The next row with the same key, for each row.
     next: Vec<u32>,
 }
 
-/// The key of a row: the numbers themselves if there are two or fewer.
+/// Returns the key of a row: the numbers themselves if there are two or fewer.
 fn key(columns: &[&[u32]], row: usize) -> u64 {
     match columns {
         [] => 0,
@@ -54,7 +54,7 @@ impl<'a> RowIndex<'a> {
         RowIndex { columns, first, next }
     }
 
-    /// The rows with the key that `row` has in `other`.
+    /// Returns the rows with the same key as `row` of `other`.
     fn rows(&self, other: &[&[u32]], row: usize) -> impl Iterator<Item = usize> {
         let first = self.first.get(&key(other, row)).copied().unwrap_or(END);
         let chain = std::iter::successors((first != END).then_some(first), |at| {
@@ -68,7 +68,7 @@ impl<'a> RowIndex<'a> {
     }
 }
 
-/// Variables of both tables: those that all rows of both bind, and the others.
+/// Returns the variables that both tables have: those bound in all rows of both, and the others.
 pub fn shared(left: &Table, right: &Table) -> (Vec<VariableId>, Vec<VariableId>) {
     let both = left.variables.iter().copied().filter(|variable| right.variables.contains(variable));
     both.partition(|variable| left.always_binds(*variable) && right.always_binds(*variable))
@@ -78,19 +78,19 @@ fn columns<'a>(table: &'a Table, variables: &[VariableId]) -> Vec<&'a [u32]> {
     variables.iter().filter_map(|variable| table.column(*variable)).collect()
 }
 
-/// Search for the rows of a table that are compatible with those of another one.
+/// A search for the rows of a table that are compatible with those of another one.
 pub struct Matcher<'a> {
     left: &'a Table,
     right: &'a Table,
     index: RowIndex<'a>,
     left_keys: Vec<&'a [u32]>,
-    /// Columns of variables of both that not all rows bind.
+    /// Columns of shared variables that are unbound in some rows.
     left_maybe: Vec<&'a [u32]>,
     right_maybe: Vec<&'a [u32]>,
 }
 
 impl<'a> Matcher<'a> {
-    /// Prepares the search for rows of `right`, which takes time in proportion to them.
+    /// Prepares the search, in time proportional to the rows of `right`.
     pub fn new(left: &'a Table, right: &'a Table) -> Matcher<'a> {
         let (always_bound, maybe_unbound) = shared(left, right);
         Matcher {
@@ -103,8 +103,9 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The compatible pairs of the rows of the left table from `from` on, and the row at which the search ends: the
-    /// first one before which at least `looks` rows of the right table were looked at, or the number of rows.
+    /// Returns the compatible pairs of the rows of the left table from `from` on, and the row at which the search
+    /// stops: the first one before which at least `looks` rows of the right table were examined, or the number of
+    /// rows.
     pub fn pairs(&self, from: usize, looks: usize) -> (RowPairs, usize) {
         let mut pairs = RowPairs::default();
         let end = self.visit(from, looks, |one, other, _| {
@@ -114,8 +115,8 @@ impl<'a> Matcher<'a> {
         (pairs, end)
     }
 
-    /// Sets `keep` to false for the rows of the left table from `from` on that share a variable with a compatible row
-    /// of the right one; returns the row at which the search ends, as [`Matcher::pairs`].
+    /// Sets `keep` to `false` for the rows of the left table from `from` on that share a variable with a compatible
+    /// row of the right one; returns the row at which the search stops, as [`Matcher::pairs`].
     pub fn exclude(&self, from: usize, looks: usize, keep: &mut [bool]) -> usize {
         if self.left_keys.is_empty() && self.left_maybe.is_empty() {
             return self.left.rows;
@@ -123,7 +124,7 @@ impl<'a> Matcher<'a> {
         self.visit(from, looks, |row, _, agree| keep[row] &= !agree)
     }
 
-    /// Calls `found` with each compatible pair of rows, and whether they have a variable that both bind.
+    /// Calls `found` with each compatible pair of rows; the last argument is `true` if both bind a common variable.
     fn visit(&self, from: usize, looks: usize, mut found: impl FnMut(usize, usize, bool)) -> usize {
         let mut looked = 0_usize;
         for row in from..self.left.rows {
@@ -147,14 +148,15 @@ impl<'a> Matcher<'a> {
         self.left.rows
     }
 
-    /// The solutions of the pairs of rows from `from` on, and the row at which the search ends, as [`Matcher::pairs`].
+    /// Returns the solutions of the pairs from `from` on, and the row at which the search stops, as
+    /// [`Matcher::pairs`].
     pub fn join(&self, from: usize, looks: usize) -> (Table, usize) {
         let (pairs, end) = self.pairs(from, looks);
         (merged(self.left, self.right, &pairs), end)
     }
 }
 
-/// The solutions of these pairs of rows.
+/// Returns the solutions of these pairs of rows.
 pub fn merged(left: &Table, right: &Table, pairs: &RowPairs) -> Table {
     let mut all = left.pick(&pairs.left);
     let (_, maybe_unbound) = shared(left, right);
@@ -178,7 +180,7 @@ pub fn merged(left: &Table, right: &Table, pairs: &RowPairs) -> Table {
     all
 }
 
-/// Variables that a join may leave unbound.
+/// Returns the variables that a join may leave unbound.
 fn optional(left: &Table, right: &Table) -> Vec<VariableId> {
     let mut optional: Vec<VariableId> =
         [left, right].into_iter().flat_map(|table| table.optional.clone()).collect();
@@ -188,12 +190,12 @@ fn optional(left: &Table, right: &Table) -> Vec<VariableId> {
     optional
 }
 
-/// The solutions of both tables together.
+/// Returns the joined solutions of both tables.
 pub fn join(left: &Table, right: &Table) -> Table {
     Matcher::new(left, right).join(0, usize::MAX).0
 }
 
-/// The solutions of these pairs of `rows` of the left table, and each of these rows that is in none of them.
+/// Returns the solutions of these pairs of `rows` of the left table, and each of these rows that occurs in no pair.
 pub fn left_joined(left: &Table, rows: Range<usize>, right: &Table, pairs: &RowPairs) -> Table {
     let mut is_lone = vec![true; rows.len()];
     pairs.left.iter().for_each(|row| is_lone[*row as usize - rows.start] = false);
@@ -209,7 +211,7 @@ pub fn left_joined(left: &Table, rows: Range<usize>, right: &Table, pairs: &RowP
     Table { placed_by, ..all }
 }
 
-/// Rows by the groups that agree in some variables.
+/// Rows grouped by equal values of some variables.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Groups {
     /// The first row of each group.
@@ -218,13 +220,13 @@ pub struct Groups {
     pub of_row: Vec<u32>,
 }
 
-/// The groups of rows that agree in `keys`; an unbound variable agrees with an unbound one only.
+/// Groups the rows that agree in `keys`; an unbound variable agrees only with an unbound one.
 pub fn groups(table: &Table, keys: &[VariableId]) -> Groups {
     let columns = columns(table, keys);
     let index = RowIndex::of(columns.clone(), table.rows);
     let mut groups = Groups { firsts: Vec::new(), of_row: vec![0; table.rows] };
     for row in 0..table.rows {
-        // Rows of a chain rise, so the first that agrees is the first of all.
+        // Rows of a chain are ascending, so the first that agrees is the first of all.
         let first = index.rows(&columns, row).next().unwrap_or(row);
         groups.of_row[row] = if first == row {
             groups.firsts.push(row as u32);
@@ -236,11 +238,11 @@ pub fn groups(table: &Table, keys: &[VariableId]) -> Groups {
     groups
 }
 
-/// Each row once.
+/// Returns the table with duplicate rows removed.
 pub fn distinct(table: &Table) -> Table {
     let columns: Vec<&[u32]> = table.columns.iter().map(Vec::as_slice).collect();
     let index = RowIndex::of(columns.clone(), table.rows);
-    // Rows of a chain rise, so the first that agrees is the first of all.
+    // Rows of a chain are ascending, so the first that agrees is the first of all.
     let is_first = |row: usize| index.rows(&columns, row).next() == Some(row);
     let keep: Vec<bool> = (0..table.rows).map(is_first).collect();
     table.filter(&keep)
@@ -295,7 +297,7 @@ mod tests {
         assert_eq!((rows(&all), all.optional), (vec![vec![1, 9], vec![1, 9], vec![2, 0]], vec![1]));
     }
 
-    /// The rows of the left table that no compatible row of the right one shares a variable with.
+    /// Returns the rows of the left table that share no bound variable with a compatible row of the right one.
     fn difference(left: &Table, right: &Table) -> Table {
         let mut keep = vec![true; left.rows];
         assert_eq!(Matcher::new(left, right).exclude(0, usize::MAX, &mut keep), left.rows);

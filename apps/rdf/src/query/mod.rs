@@ -2,7 +2,8 @@
 //!
 //! `algebra` has the operations of all places together, `rest` those of the first place alone, `statistics` the order
 //! of joins, `execute` the operators over places, `scan` and `join` those within a place, `canonical` the order that
-//! SPARQL leaves open. Invariant: the answer has each solution as often as SPARQL says, on any number of places.
+//! SPARQL leaves open. Invariant: an answer has each solution with the multiplicity that SPARQL defines, on any number
+//! of places.
 
 pub mod algebra;
 mod canonical;
@@ -38,13 +39,13 @@ use trace::{OperatorTrace, QueryFault, QueryLimits, Trace};
 /// An answer, at the first place, and the trace of its evaluation.
 #[derive(Debug)]
 pub struct Answered {
-    /// The answer; none at other places.
+    /// The answer; `None` at other places.
     pub answer: Option<Answer>,
     /// Work of the operators, over all places.
     pub operators: Vec<OperatorTrace>,
 }
 
-/// Reads a query; its relative IRIs are resolved against `base`, if there is one.
+/// Parses a query; its relative IRIs are resolved against `base`, if given.
 ///
 /// # Errors
 /// One line that describes and locates the error, or names an unsupported feature.
@@ -65,10 +66,10 @@ pub fn parse(text: &str, base: Option<&str>) -> Result<Query, String> {
     }
 }
 
-/// Most characters of a parser's expectation that are reported.
+/// Maximum length of a parser's expectation in an error message, in characters.
 const EXPECTED_MAX: usize = 100;
 
-/// The message of the parser, `error at LINE:COLUMN: expected ..`, with what stands there.
+/// Returns the message of the parser, `error at LINE:COLUMN: expected ..`, with the text found there.
 fn located(message: &str, text: &str) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let parts = message.strip_prefix("error at ").and_then(|rest| rest.split_once(": "));
@@ -109,10 +110,10 @@ struct QueryRun<'a> {
 }
 
 impl Queries<'_> {
-    /// Answers a query; all places call it with the same.
+    /// Answers a query; all places call it with the same query.
     ///
     /// # Errors
-    /// The query exceeds a limit, or asks for an unsupported feature; or a place has died.
+    /// The query exceeds a limit or needs an unsupported feature, or a place has died.
     pub async fn answer(&self, query: &Query, limits: QueryLimits) -> Result<Answered, QueryFault> {
         let terms = self.peers.dictionary().len();
         let run = QueryRun { data: self.dataset(query.dataset()).await?, peers: self.peers };
@@ -121,7 +122,7 @@ impl Queries<'_> {
         answered
     }
 
-    /// The dataset that a query asks for.
+    /// Returns the dataset that a query specifies.
     async fn dataset(&self, chosen: Option<&QueryDataset>) -> isles::Result<ActiveDataset<'_>> {
         let Some(QueryDataset { default, named }) = chosen else { return Ok(self.graphs.whole()) };
         let named = named.as_deref().unwrap_or_default();
@@ -153,7 +154,7 @@ impl QueryRun<'_> {
         Ok(Answered { answer, operators: found.operators })
     }
 
-    /// The names of all named graphs, encoded, if the pattern may need them.
+    /// Returns the encoded names of all named graphs, if the pattern may need them.
     async fn graph_names(&self, pattern: &GraphPattern) -> Result<Option<Vec<Vec<u8>>>, QueryFault> {
         if !pattern.to_string().contains("GRAPH") {
             return Ok(None);
@@ -165,7 +166,7 @@ impl QueryRun<'_> {
         Ok(Some(names.map(bytes).collect()))
     }
 
-    /// The solutions of the pattern of a query, at the first place.
+    /// Returns the solutions of the pattern of a query, at the first place.
     async fn solutions(
         &self,
         query: &Query,
@@ -207,8 +208,8 @@ impl QueryRun<'_> {
         Ok(FoundSolutions { solutions, operators })
     }
 
-    /// The rows of all places, with their terms, at the first one. Each place brings the terms of its rows along, so
-    /// that the first one has nothing to look up.
+    /// Returns the rows of all places, with their terms, at the first one. Each place sends the terms along with its
+    /// rows, so that the first one has nothing to look up.
     async fn gathered(&self, table: Table, names: &[String]) -> Result<Option<Solutions>, QueryFault> {
         let terms = self.peers.fetch(table.columns.iter().flatten().copied()).await?;
         let mut own = Solutions {
@@ -224,7 +225,7 @@ impl QueryRun<'_> {
         Ok(self.peers.gather_solutions(own).await?)
     }
 
-    /// The triples of the subjects that are in solutions, and of the blank nodes that these lead to.
+    /// Returns the triples whose subject is in the solutions, and those of the blank nodes reachable from them.
     async fn described(
         &self,
         solutions: Option<Solutions>,
@@ -277,7 +278,8 @@ struct FoundSolutions {
     operators: Vec<OperatorTrace>,
 }
 
-/// Columns in which a term has one more than the position that `add` gives it, in the order in which they come.
+/// Returns the columns with each number replaced by one more than the position that `add` assigns to its term, at its
+/// first occurrence.
 fn renumbered(table: &Table, add: &mut impl FnMut(u32) -> u32) -> Vec<Vec<u32>> {
     let cells: usize = table.columns.iter().map(Vec::len).sum();
     let most = table.columns.iter().flatten().copied().max().unwrap_or(0) as usize;
@@ -301,7 +303,7 @@ fn renumbered(table: &Table, add: &mut impl FnMut(u32) -> u32) -> Vec<Vec<u32>> 
     table.columns.iter().map(|column| column.iter().map(&mut position).collect()).collect()
 }
 
-/// The triples of a template for each solution; blank nodes of the template are others in each.
+/// Returns the triples of a template for each solution; each solution gets its own blank nodes.
 fn constructed(mut solutions: Solutions, template: &[TriplePattern]) -> BTreeSet<[Vec<u8>; 3]> {
     solutions.sort(); // so that blank nodes have the same names on any number of places
     let column = |variable: &Variable| solutions.variables.iter().position(|own| own == variable.as_str());

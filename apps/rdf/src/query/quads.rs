@@ -1,8 +1,8 @@
 //! Patterns of any graph against the dataset of a query at this place, graph by graph.
 //!
-//! Each function does for a [`Pattern`] of the default graph what the one of the same name in `scan` does; a named
-//! graph is a store of its own. If the name is a variable, it becomes one more column. It knows no other place.
-//! Invariant: a table has the same columns, in the same order, whatever graphs there are.
+//! Each function extends the one of the same name in `scan` from patterns of the default graph to any [`Pattern`]; a
+//! named graph is a store of its own. If the name is a variable, it becomes one more column. It knows no other place.
+//! Invariant: a table has the same columns, in the same order, whichever graphs exist.
 
 use super::scan::{self, Pattern, PatternPart};
 use super::table::{Table, VariableId};
@@ -11,10 +11,10 @@ use crate::store::Store;
 use crate::store::graphs::ActiveDataset;
 use rustc_hash::FxHashMap;
 
-/// Rows of a table for each graph beyond which the matches of all graphs are joined by hash.
+/// Rows of a table per graph above which the matches of all graphs are joined by hash.
 const ROWS_PER_MATCH: u64 = 4;
 
-/// The matches of `pattern` at this place.
+/// Returns the matches of `pattern` at this place.
 pub fn scan(data: &ActiveDataset<'_>, pattern: &Pattern) -> Table {
     match pattern.graph {
         None => scan::scan(&data.default, pattern),
@@ -22,7 +22,7 @@ pub fn scan(data: &ActiveDataset<'_>, pattern: &Pattern) -> Table {
     }
 }
 
-/// The matches of `pattern` at this place whose value of `variable` does not fit `stays`.
+/// Returns the matches of `pattern` at this place whose value of `variable` does not satisfy `stays`.
 pub fn scan_leaving(
     data: &ActiveDataset<'_>,
     pattern: &Pattern,
@@ -38,7 +38,7 @@ pub fn scan_leaving(
     Table { placed_by: None, ..table.filter(&leaves) }
 }
 
-/// Each row of `table` joined to the matches of `pattern` at this place.
+/// Joins each row of `table` to the matches of `pattern` at this place.
 pub fn join_pattern(data: &ActiveDataset<'_>, table: &Table, pattern: &Pattern) -> Table {
     let parts = Pattern::of(pattern.parts);
     let of_store = |store: &Store, rows: &Table| scan::join_pattern(store, rows, &parts);
@@ -67,8 +67,7 @@ fn is_expensive(data: &ActiveDataset<'_>, table: &Table, pattern: &Pattern) -> b
     lookups > ROWS_PER_MATCH * PatternCounts::of(data, pattern).triples
 }
 
-/// The tables of all graphs that `graph` stands for, one behind the other, with a column of their names if it is a
-/// variable.
+/// Concatenates the tables of all graphs that `graph` stands for, with a column of their names if it is a variable.
 fn of_graphs(data: &ActiveDataset<'_>, graph: PatternPart, of_store: impl Fn(&Store) -> Table) -> Table {
     let of_graph = |store: &Store, name: u32| {
         let mut table = of_store(store);

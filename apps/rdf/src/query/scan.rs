@@ -1,8 +1,8 @@
-//! Triple patterns against the triples of one graph at this place: as a table, or joined to each row of one.
+//! Triple patterns against the triples of one graph at this place: as a table, or joined to each row of a table.
 //!
-//! A join looks the bound parts of each row up in the sorted pairs of the predicate; where the rows come in the order
-//! of a key, that is a merge join. It knows no other place. Invariant: what is found here is found at no other place,
-//! because each triple lies at one.
+//! A join looks up the bound parts of each row in the sorted pairs of the predicate; if the rows are in key order,
+//! that is a merge join. It knows no other place. Invariant: a match found here is found at no other place, because
+//! each triple is stored at one.
 
 use super::table::{Table, VariableId};
 use crate::store::pairs::{Pairs, has};
@@ -18,7 +18,7 @@ pub enum PatternPart {
 }
 
 impl PatternPart {
-    /// The variable, if it is one.
+    /// Returns the variable, if the part is one.
     pub fn variable(self) -> Option<VariableId> {
         match self {
             PatternPart::Variable(variable) => Some(variable),
@@ -26,7 +26,7 @@ impl PatternPart {
         }
     }
 
-    /// The number of the term, if it is one.
+    /// Returns the number of the term, if the part is one.
     pub fn term(self) -> Option<u32> {
         match self {
             PatternPart::Term(number) => Some(number),
@@ -40,7 +40,7 @@ impl PatternPart {
 pub struct Pattern {
     /// Subject, predicate, object.
     pub parts: [PatternPart; 3],
-    /// The name of the graph; none for the default graph. A variable is none of the other parts.
+    /// The name of the graph; `None` for the default graph. If it is a variable, it must not occur in the other parts.
     pub graph: Option<PatternPart>,
 }
 
@@ -50,7 +50,7 @@ impl Pattern {
         Pattern { parts, graph: None }
     }
 
-    /// Its variables, each once, in the order of their parts, the graph last.
+    /// Returns its variables, each once, in the order of its parts, with the graph last.
     pub fn variables(&self) -> Vec<VariableId> {
         let mut variables = Vec::with_capacity(4);
         for variable in self.parts.iter().chain(&self.graph).filter_map(|slot| slot.variable()) {
@@ -61,18 +61,18 @@ impl Pattern {
         variables
     }
 
-    /// Its terms, `None` for a variable.
+    /// Returns its terms; `None` for a variable.
     pub fn terms(&self) -> [Option<u32>; 3] {
         self.parts.map(PatternPart::term)
     }
 
-    /// The variable of its subject, if that is one.
+    /// Returns the variable of its subject, if it is one.
     pub fn subject(&self) -> Option<VariableId> {
         self.parts[0].variable()
     }
 }
 
-/// The matches of `pattern` in a graph at this place.
+/// Returns the matches of `pattern` in a graph at this place.
 pub fn scan(store: &Store, pattern: &Pattern) -> Table {
     let variables = pattern.variables();
     let placed_by = pattern.subject().filter(|_| store.is_by_subject());
@@ -100,7 +100,7 @@ pub fn scan(store: &Store, pattern: &Pattern) -> Table {
     scan_any(store, pattern, table)
 }
 
-/// The matches of `pattern` in a graph at this place whose value of `variable` does not fit `stays`.
+/// Returns the matches of `pattern` in a graph at this place whose value of `variable` does not satisfy `stays`.
 pub fn scan_leaving(
     store: &Store,
     pattern: &Pattern,
@@ -147,7 +147,7 @@ fn scan_any(store: &Store, pattern: &Pattern, mut table: Table) -> Table {
     table
 }
 
-/// A part of a pattern for a row: what it must be, or where its value goes.
+/// A part of a pattern for a row: its required value, or the column for its value.
 #[derive(Clone, Copy)]
 enum RowPart<'a> {
     Term(u32),
@@ -166,13 +166,13 @@ impl RowPart<'_> {
     }
 }
 
-/// Rows of a table that are joined, and the numbers of the new columns.
+/// The joined rows of a table, and the new columns.
 struct Matches {
     rows: Vec<u32>,
     columns: Vec<Vec<u32>>,
 }
 
-/// Each row of `table` joined to the matches of `pattern` in a graph at this place.
+/// Joins each row of `table` to the matches of `pattern` in a graph at this place.
 pub fn join_pattern(store: &Store, table: &Table, pattern: &Pattern) -> Table {
     let mut new: Vec<VariableId> = pattern.variables();
     new.retain(|variable| table.position(*variable).is_none());
@@ -200,7 +200,7 @@ pub fn join_pattern(store: &Store, table: &Table, pattern: &Pattern) -> Table {
     joined
 }
 
-/// Joins rows to the triples of one predicate; whether this is one of the cases that it knows.
+/// Joins rows to the triples of one predicate; returns `false` if it does not handle the case.
 fn join_predicate(
     predicate: &Predicate,
     rows: usize,
@@ -238,7 +238,7 @@ fn join_predicate(
     true
 }
 
-/// A row for each value that the key of a row has.
+/// Adds a row for each value that the key of a row has.
 fn expand(pairs: &Pairs, column: &[u32], found: &mut Matches) {
     let Matches { rows, columns } = found;
     let values = &mut columns[0];
@@ -250,7 +250,7 @@ fn expand(pairs: &Pairs, column: &[u32], found: &mut Matches) {
     }
 }
 
-/// The rows whose number is one to `keep`.
+/// Adds the rows whose number satisfies `keep`.
 fn keep(column: &[u32], mut keep: impl FnMut(u32) -> bool, found: &mut Matches) {
     found.rows.extend((0..column.len() as u32).filter(|row| keep(column[*row as usize])));
 }
@@ -289,7 +289,7 @@ mod tests {
         all
     }
 
-    /// Extends a solution by a triple, by the definition.
+    /// Extends a solution by a triple, following the definition.
     fn extended(solution: &Solution, pattern: &Pattern, triple: &[u32; 3]) -> Option<Solution> {
         let mut all = solution.clone();
         let fits = pattern.parts.iter().zip(triple).all(|(slot, term)| match slot {

@@ -1,8 +1,8 @@
 //! Estimates of the number of solutions of a pattern, and the order in which patterns are joined.
 //!
-//! The counts of a pattern by itself are exact, over all places; what a join comes to is estimated from the distinct
-//! subjects and objects of its predicate. It joins nothing. Invariant: all places have the same counts, and so the same
-//! order.
+//! The counts of a single pattern are exact, over all places; the size of a join is estimated from the distinct
+//! subjects and objects of its predicate. It joins nothing. Invariant: all places have the same counts, and so the
+//! same order.
 
 use super::scan::{Pattern, PatternPart};
 use super::table::VariableId;
@@ -10,16 +10,16 @@ use crate::store::graphs::ActiveDataset;
 use crate::store::{Predicate, Store};
 use rustc_hash::FxHashMap;
 
-/// Exact counts of one pattern, of one place or of all.
+/// Exact counts of one pattern, at one place or over all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PatternCounts {
-    /// Triples that have its terms.
+    /// Triples that match its terms.
     pub triples: u64,
-    /// Distinct subjects of its predicate, or of all.
+    /// Distinct subjects of its predicate, or of all predicates.
     pub subjects: u64,
-    /// Distinct objects of its predicate, or of all, at each place.
+    /// Distinct objects of its predicate, or of all predicates, summed over places.
     pub objects: u64,
-    /// Triples of them, about, whose object another place owns.
+    /// Approximate number of these triples whose object another place owns.
     pub foreign_objects: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct PatternCounts {
 pub const COUNTS: usize = 4;
 
 impl PatternCounts {
-    /// Returns the counts of this place, over all graphs that the pattern asks.
+    /// Returns the counts of this place, over all graphs that the pattern covers.
     pub fn of(data: &ActiveDataset<'_>, pattern: &Pattern) -> PatternCounts {
         let Some(graph) = pattern.graph else { return PatternCounts::of_graph(&data.default, pattern) };
         let mut sums = [0; COUNTS];
@@ -52,7 +52,7 @@ impl PatternCounts {
         PatternCounts { triples, subjects: subjects as u64, objects: objects as u64, foreign_objects }
     }
 
-    /// Returns the counts as numbers to be added up over places.
+    /// Returns the counts as numbers to be summed over places.
     pub fn numbers(self) -> [u64; COUNTS] {
         [self.triples, self.subjects, self.objects, self.foreign_objects]
     }
@@ -63,14 +63,14 @@ impl PatternCounts {
         PatternCounts { triples, subjects, objects, foreign_objects }
     }
 
-    /// Returns the number of different values of a variable of `pattern` in its triples.
+    /// Returns the number of distinct values of a variable of `pattern` in its triples.
     fn distinct(&self, pattern: &Pattern, variable: VariableId) -> f64 {
         let [subject, predicate, object] = &pattern.parts;
         let is = |part: &PatternPart| part.variable() == Some(variable);
         if pattern.graph.as_ref().is_some_and(is) {
             return self.triples.clamp(1, GRAPHS) as f64;
         }
-        // With its other part given, each triple has another value.
+        // With the other part fixed, each triple has a different value.
         let most = match (subject.term(), object.term()) {
             (None, None) if is(subject) => self.subjects,
             (None, None) if is(object) => self.objects,
@@ -81,13 +81,13 @@ impl PatternCounts {
     }
 }
 
-/// Assumed number of predicates, for patterns whose predicate is a variable.
+/// Assumed number of predicates, for patterns with a variable predicate.
 const PREDICATES: u64 = 50;
 
 /// Assumed number of named graphs with matches of a pattern, if the name of the graph is a variable.
 const GRAPHS: u64 = 20;
 
-/// Solutions as far as they can be foretold: how many, and how many different values each variable has in them.
+/// An estimate of solutions: their number, and the number of distinct values of each variable.
 #[derive(Clone, Debug, Default)]
 struct CardinalityEstimate {
     rows: f64,
@@ -95,13 +95,13 @@ struct CardinalityEstimate {
 }
 
 impl CardinalityEstimate {
-    /// Different values of a variable; none if it is not bound.
+    /// Returns the number of distinct values of a variable; `None` if it is not bound.
     fn distinct(&self, variable: VariableId) -> Option<f64> {
         self.distinct.get(&variable).copied()
     }
 
-    /// Rows of the join with a pattern. The values of a shared variable on the side that has fewer are assumed to be
-    /// among those of the other.
+    /// Returns the number of rows of the join with a pattern. The values of a shared variable on the side with fewer
+    /// are assumed to be a subset of the other side's.
     fn rows_joined(&self, pattern: &Pattern, counts: &PatternCounts) -> f64 {
         let own = |variable| counts.distinct(pattern, variable);
         let shared = pattern
@@ -111,7 +111,7 @@ impl CardinalityEstimate {
         shared.fold(self.rows * counts.triples as f64, |rows, distinct| rows / distinct)
     }
 
-    /// Joins it with a pattern.
+    /// Updates the estimate for the join with a pattern.
     fn join(&mut self, pattern: &Pattern, counts: &PatternCounts) {
         let rows = self.rows_joined(pattern, counts);
         for variable in pattern.variables() {
@@ -124,7 +124,7 @@ impl CardinalityEstimate {
     }
 }
 
-/// A pattern in the order in which they are joined.
+/// A pattern of a join order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlannedPattern {
     /// Its position among the patterns.
@@ -133,11 +133,11 @@ pub struct PlannedPattern {
     pub estimate: f64,
 }
 
-/// Most patterns in all the orders that are tried, because each takes a time of the square of its patterns.
+/// Most patterns in all tried orders together; an order takes time quadratic in its patterns.
 const TRIED_MAX: usize = 4_096;
 
-/// The order whose intermediate solutions are fewest by estimate, among those that begin with any pattern (of more than
-/// 64, one of those with the fewest matches) and go on with the one that leaves the fewest.
+/// Returns the greedy order with the fewest estimated intermediate solutions. Every pattern is tried as the first one
+/// (of more than 64, those with the fewest matches); each next pattern leaves the fewest solutions.
 pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPattern> {
     let greedy = |first: usize| {
         let mut found = CardinalityEstimate { rows: 1.0, ..CardinalityEstimate::default() };
@@ -153,7 +153,7 @@ pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPatte
         }
         (cost, plan)
     };
-    // Of equal ones the first, so that all places take the same.
+    // Ties go to the first, so that all places choose the same.
     let mut firsts: Vec<usize> = (0..patterns.len()).collect();
     firsts.sort_by_key(|pattern| counts[*pattern].triples);
     firsts.truncate((TRIED_MAX / patterns.len().max(1)).max(1));
@@ -163,7 +163,7 @@ pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPatte
     best.map(|(_, plan)| plan).unwrap_or_default()
 }
 
-/// The pattern that leaves the fewest solutions; one that shares a variable comes before all that share none.
+/// Returns the pattern that leaves the fewest solutions; patterns that share a variable precede those that share none.
 fn cheapest(
     left: &[usize],
     patterns: &[Pattern],
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(plan.iter().map(|step| step.estimate).collect::<Vec<_>>(), [50.0, 50.0, 2.0, 180.0]);
     }
 
-    /// The longest path that a query may have.
+    /// The longest path accepted in a query.
     #[test]
     fn a_chain_of_a_thousand_patterns_is_joined_from_its_smallest_on() {
         let step = |at: usize| {
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(all, (0..1_000).collect::<Vec<_>>());
     }
 
-    /// A class has few of the subjects of `type`, but all that teach are in it.
+    /// A class contains few of the subjects of `type`, but all that teach are in it.
     #[test]
     fn a_class_does_not_thin_out_subjects_that_may_all_be_in_it() {
         let patterns = [

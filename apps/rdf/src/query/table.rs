@@ -1,7 +1,7 @@
 //! Bindings as a table of term numbers: a column for each variable, a row for each solution of this place.
 //!
-//! It knows no store and no other place. Invariant: all columns have as many numbers as there are rows; a table without
-//! columns still has rows, which are solutions that bind nothing.
+//! It knows no store and no other place. Invariant: all columns have the same length, the number of rows; a table
+//! without columns still has rows, which are solutions that bind nothing.
 
 use crate::store::dictionary::UNBOUND;
 
@@ -17,30 +17,30 @@ pub struct Table {
     pub columns: Vec<Vec<u32>>,
     /// The number of solutions.
     pub rows: usize,
-    /// Variables that a solution of any place may leave unbound.
+    /// Variables that may be unbound in a solution at any place.
     pub optional: Vec<VariableId>,
-    /// The variable whose owner has all of its rows: the same at all places.
+    /// The variable whose owner holds each row, if there is one; the same at all places.
     pub placed_by: Option<VariableId>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn empty(variables: Vec<VariableId>) -> Table {
         let columns = vec![Vec::new(); variables.len()];
         Table { variables, columns, ..Table::default() }
     }
 
-    /// One solution that binds nothing.
+    /// Creates a table of one solution that binds nothing.
     pub fn unit() -> Table {
         Table { rows: 1, ..Table::default() }
     }
 
-    /// The column of a variable, if it has one.
+    /// Returns the column of a variable, if it has one.
     pub fn position(&self, variable: VariableId) -> Option<usize> {
         self.variables.iter().position(|own| *own == variable)
     }
 
-    /// The numbers of a variable, if it has a column.
+    /// Returns the numbers of a variable, if it has a column.
     pub fn column(&self, variable: VariableId) -> Option<&[u32]> {
         self.position(variable).map(|position| self.columns[position].as_slice())
     }
@@ -50,20 +50,20 @@ impl Table {
         self.variables.contains(&variable) && !self.optional.contains(&variable)
     }
 
-    /// The rows at these positions, in that order.
+    /// Returns the rows at these positions, in that order.
     pub fn pick(&self, rows: &[u32]) -> Table {
         let pick = |column: &Vec<u32>| rows.iter().map(|row| column[*row as usize]).collect();
         Table { columns: self.columns.iter().map(pick).collect(), rows: rows.len(), ..self.head() }
     }
 
-    /// The rows for which `keep` has true.
+    /// Returns the rows for which `keep` is `true`.
     pub fn filter(&self, keep: &[bool]) -> Table {
         let rows: Vec<u32> = (0..self.rows as u32).filter(|row| keep[*row as usize]).collect();
         self.pick(&rows)
     }
 
-    /// Removes the rows at these positions, which rise. Few leave gaps that the last rows fill; otherwise the rest keep
-    /// their order.
+    /// Removes the rows at these ascending positions. If they are few, the last rows fill the gaps; otherwise the rest
+    /// keep their order.
     pub fn remove(&mut self, rows: impl DoubleEndedIterator<Item = u32> + ExactSizeIterator) {
         let left = self.rows - rows.len();
         if rows.len() * 8 < self.rows {
@@ -80,8 +80,8 @@ impl Table {
         self.rows = left;
     }
 
-    /// The columns of `variables`, each of which is there once, in that order; those that are not there are unbound in
-    /// each row.
+    /// Returns the columns of `variables`, which must be distinct, in that order; missing ones are unbound in each
+    /// row.
     pub fn project(mut self, variables: &[VariableId]) -> Table {
         let rows = self.rows;
         debug_assert!((1..variables.len()).all(|at| !variables[..at].contains(&variables[at])), "each once");
@@ -108,7 +108,7 @@ impl Table {
         self.rows += other.rows;
     }
 
-    /// The rows of both tables, over the variables of both.
+    /// Returns the rows of both tables, over the variables of both.
     pub fn union(self, other: Table) -> Table {
         let mut variables = self.variables.clone();
         variables.extend(other.variables.iter().filter(|variable| !self.variables.contains(variable)));
@@ -126,12 +126,12 @@ impl Table {
         Table { placed_by, ..all }
     }
 
-    /// The numbers of one row.
+    /// Returns the numbers of one row.
     pub fn row(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         self.columns.iter().map(move |column| column[row])
     }
 
-    /// The same without columns' numbers and rows.
+    /// Returns a table with the same properties, without columns and rows.
     fn head(&self) -> Table {
         Table {
             variables: self.variables.clone(),

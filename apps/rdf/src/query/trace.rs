@@ -1,6 +1,7 @@
-//! Work of the operators of a query, and the limits of a query.
+//! Traces of the operators of a query, and the limits of a query.
 //!
-//! It decides only when to abort. Invariant: the decision uses sums over all places, so all abort at the same operator.
+//! It only decides when to abort. Invariant: the decision uses sums over all places, so all abort at the same
+//! operator.
 
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -53,7 +54,7 @@ impl From<isles::Error> for QueryFault {
 /// Limits of a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueryLimits {
-    /// Bytes of a table, over all places.
+    /// Maximum size of a table in bytes, over all places.
     pub memory: Option<u64>,
     /// Time limit, and the start time.
     pub time: Option<(Duration, Instant)>,
@@ -65,7 +66,7 @@ impl QueryLimits {
         self.memory.is_none() && self.time.is_none()
     }
 
-    /// Returns `true` if `bytes`, those of this place alone, exceed the limit, or the time limit has passed.
+    /// Returns `true` if `bytes`, counting this place alone, exceed the limit, or if the time limit has passed.
     pub fn is_exceeded(&self, bytes: u64) -> bool {
         self.memory.is_some_and(|allowed| bytes > allowed) || self.is_over_time()
     }
@@ -95,13 +96,13 @@ pub struct OperatorTrace {
     pub operator: String,
     /// Depth of the operator in the query.
     pub depth: usize,
-    /// Rows that were expected of it, if it has an estimate.
+    /// Estimated number of rows, if there is an estimate.
     pub estimate: Option<f64>,
-    /// Rows that it has, over all places.
+    /// Actual number of rows, over all places.
     pub rows: u64,
-    /// Bytes that moved for it, over all places.
+    /// Bytes moved for it, over all places.
     pub bytes: u64,
-    /// Seconds that it took at the first place.
+    /// Seconds at the first place.
     pub seconds: f64,
 }
 

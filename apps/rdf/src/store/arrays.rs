@@ -1,14 +1,15 @@
-//! Arrays of integers as bytes, used in place by a reader: the contents of snapshots.
+//! Arrays of integers as bytes that a reader uses in place: the contents of snapshots.
 //!
-//! An array is its length in elements, eight bytes, and its elements, filled up to eight bytes. All is in the order of
-//! bytes of the host. It knows no file. Invariant: each array begins at a multiple of eight from the start.
+//! An array is its length in elements, in eight bytes, followed by its elements, padded to a multiple of eight bytes.
+//! All numbers are in the byte order of the host. It knows no file. Invariant: each array begins at a multiple of
+//! eight from the start.
 
 use std::borrow::Cow;
 
 /// An array of numbers, owned or in a mapped file.
 pub type Words = Cow<'static, [u32]>;
 
-/// Writes arrays consecutively.
+/// Writes arrays one after the other.
 #[derive(Debug, Default)]
 pub struct ArrayWriter(Vec<u8>);
 
@@ -31,12 +32,12 @@ impl ArrayWriter {
     }
 }
 
-/// Reads what [`ArrayWriter`] wrote. Each function returns `None` if the bytes end before.
+/// Reads the output of [`ArrayWriter`]. Each function returns `None` if the bytes end too early.
 #[derive(Debug)]
 pub struct ArrayReader(&'static [u8]);
 
 impl ArrayReader {
-    /// Creates a reader of bytes that begin at a multiple of eight in memory.
+    /// Creates a reader of bytes, which must be aligned to eight bytes in memory.
     pub fn new(bytes: &'static [u8]) -> ArrayReader {
         ArrayReader(bytes)
     }
@@ -66,7 +67,7 @@ impl ArrayReader {
         bytemuck::try_cast_slice(array).ok()
     }
 
-    /// Reads an array of numbers of four bytes.
+    /// Reads an array of four-byte numbers.
     pub fn words(&mut self) -> Option<Words> {
         self.array().map(Cow::Borrowed)
     }

@@ -1,19 +1,19 @@
-//! The dictionary of a place: the bytes of each term once, by number, and the number of each term by its bytes.
+//! The dictionary of a place: maps each number to the bytes of a term, and these bytes to the number.
 //!
-//! The numbers of a place are dense from 0; [`Numbering`] makes them numbers of all places. It knows no triples.
-//! Invariant: a term has one number, and a number is never reused until [`Dictionary::truncate`] revokes it.
+//! The numbers of a place are dense from 0; [`Numbering`] makes them globally unique. It knows no triples. Invariant:
+//! a term has one number, and a number is never reused until [`Dictionary::truncate`] revokes it.
 
 use super::arrays::{ArrayReader, ArrayWriter};
 use super::term;
 
-/// The number of no term: a variable that is not bound.
+/// The number of an unbound variable; no term has it.
 pub const UNBOUND: u32 = 0;
 
 /// Numbering of the terms of all places: the term with index `i` at place `p` has the number `1 + i × places + p`.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbering {
     places: u32,
-    /// 2^64 / `places`, rounded up: by it a remainder costs two multiplications and no division (Lemire, Kaser and
+    /// 2^64 / `places`, rounded up: with it a remainder costs two multiplications and no division (Lemire, Kaser and
     /// Kurz, "Faster remainder by direct computation", 2019).
     inverse: u64,
 }
@@ -25,23 +25,23 @@ impl Numbering {
         Numbering { places, inverse: (u64::MAX / u64::from(places)).wrapping_add(1) }
     }
 
-    /// The number of the term with this index at that place; none if there are more terms than numbers.
+    /// Returns the number of the term with this index at that place; `None` if there are more terms than numbers.
     pub fn number(self, index: usize, place: usize) -> Option<u32> {
         let index = u32::try_from(index).ok()?;
         index.checked_mul(self.places)?.checked_add(1)?.checked_add(u32::try_from(place).ok()?)
     }
 
-    /// The place that owns the term with this number, which is not [`UNBOUND`].
+    /// Returns the place that owns the term with this number, which must not be [`UNBOUND`].
     pub fn place(self, number: u32) -> usize {
         let fraction = self.inverse.wrapping_mul(u64::from(number - 1));
         ((u128::from(fraction) * u128::from(self.places)) >> 64) as usize
     }
 
-    /// Returns how many of these terms, none of which may be [`UNBOUND`], a place other than `place` owns.
+    /// Returns how many of these terms, none of which may be [`UNBOUND`], belong to places other than `place`.
     pub fn count_elsewhere(self, numbers: &[u32], place: usize) -> u64 {
         let (mask, here) = (self.places - 1, place as u32);
         if self.places.is_power_of_two() {
-            // A loop that compilers vectorise.
+            // A loop that compilers can vectorise.
             return numbers.iter().map(|number| u64::from((number - 1) & mask != here)).sum();
         }
         numbers.iter().map(|number| u64::from(self.place(*number) != place)).sum()
@@ -53,7 +53,7 @@ impl Numbering {
     }
 }
 
-/// Terms that lie in a mapped file, in the form of those of a [`Dictionary`].
+/// Terms in a mapped file, in the layout of [`Dictionary`].
 #[derive(Debug, Default)]
 struct MappedTerms {
     bytes: &'static [u8],
@@ -69,8 +69,8 @@ pub struct Dictionary {
     bytes: Vec<u8>,
     /// End of each term.
     ends: Vec<usize>,
-    /// An open table of a power of two slots, at most three quarters full: the upper half of the hash, and one more
-    /// than the index; 0 is an empty slot.
+    /// An open-addressing table with a power of two slots, at most three quarters full: the upper half of the hash,
+    /// and the index plus one; 0 is an empty slot.
     slots: Vec<u64>,
 }
 
@@ -87,14 +87,14 @@ impl Dictionary {
         self.len() == 0
     }
 
-    /// Bytes of memory that it holds.
+    /// Returns the bytes of memory that it uses.
     pub fn memory(&self) -> u64 {
         let MappedTerms { bytes, ends, slots } = &self.mapped;
         let mapped = bytes.len() + 8 * (ends.len() + slots.len());
         (mapped + self.bytes.capacity() + 8 * (self.ends.capacity() + self.slots.capacity())) as u64
     }
 
-    /// The bytes of the term with this index.
+    /// Returns the bytes of the term with this index.
     pub fn bytes(&self, index: usize) -> &[u8] {
         let MappedTerms { bytes, ends, .. } = &self.mapped;
         if index < ends.len() {
@@ -106,7 +106,7 @@ impl Dictionary {
         &self.bytes[start..self.ends[index]]
     }
 
-    /// The index of a term, if it has one.
+    /// Returns the index of a term, if it has one.
     pub fn find(&self, term: &[u8]) -> Option<u32> {
         let hash = term::hash(term);
         let found = self.find_in(self.mapped.slots, term, hash);
@@ -121,7 +121,7 @@ impl Dictionary {
     pub fn write(&self, out: &mut ArrayWriter) {
         let MappedTerms { bytes, ends, slots } = &self.mapped;
         if !ends.is_empty() {
-            // Terms added by queries have no number any more.
+            // Terms added by queries have been revoked.
             out.array(bytes);
             out.array(ends);
             out.array(slots);
@@ -132,7 +132,7 @@ impl Dictionary {
         out.array(&self.slots);
     }
 
-    /// Reads what [`Dictionary::write`] wrote; `None` if the bytes end before.
+    /// Reads the output of [`Dictionary::write`]; `None` if the bytes end too early.
     pub fn read(from: &mut ArrayReader) -> Option<Dictionary> {
         let mapped = MappedTerms { bytes: from.array()?, ends: from.array()?, slots: from.array()? };
         Some(Dictionary { mapped, ..Dictionary::default() })
@@ -163,7 +163,7 @@ impl Dictionary {
         }
     }
 
-    /// Revokes all numbers from `len` on; those of a snapshot stay.
+    /// Revokes all numbers from `len` on; those of a snapshot remain.
     pub fn truncate(&mut self, len: usize) {
         let mask = self.slots.len().wrapping_sub(1);
         for index in (len.max(self.mapped.ends.len())..self.len()).rev() {
@@ -177,7 +177,7 @@ impl Dictionary {
         }
     }
 
-    /// Empties a slot, and moves back entries that were displaced by it.
+    /// Empties a slot, and moves back the entries that it had displaced.
     fn empty_slot(&mut self, mut hole: usize) {
         let mask = self.slots.len() - 1;
         let mut slot = hole;
@@ -196,7 +196,7 @@ impl Dictionary {
         }
     }
 
-    /// The index of the term, or the slot in which it would stand.
+    /// Returns the index of the term, or as the error the slot where it would be inserted.
     fn probe(&self, slots: &[u64], term: &[u8], hash: u64) -> Result<u32, usize> {
         let mask = slots.len() - 1;
         let (upper, mut slot) = (hash >> 32, (hash >> 32) as usize & mask);

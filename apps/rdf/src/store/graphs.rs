@@ -1,8 +1,8 @@
 //! The triples of one place by graph: the default graph, and the named graphs of all places.
 //!
-//! [`GraphStore`] is what a place has loaded, [`ActiveDataset`] the RDF dataset of one query, which `FROM` and
-//! `FROM NAMED` choose from it (SPARQL 1.1, section 13.2). It knows no other place and no query. Invariant: all places
-//! list the same named graphs in the same order, also those that have no triple here.
+//! [`GraphStore`] holds the graphs loaded by a place; [`ActiveDataset`] is the RDF dataset of one query, selected from
+//! it by `FROM` and `FROM NAMED` (SPARQL 1.1, section 13.2). It knows no other place and no query. Invariant: all
+//! places list the same named graphs in the same order, including those without triples here.
 
 use super::arrays::{ArrayReader, ArrayWriter};
 use super::{Store, Triple};
@@ -21,32 +21,32 @@ pub struct NamedGraph {
     pub store: Store,
 }
 
-/// The graphs of a place, which do not change.
+/// The graphs of a place; immutable.
 #[derive(Debug, Default)]
 pub struct GraphStore {
     /// The default graph.
     pub default: Store,
     /// The named graphs, by the numbers of their names.
     pub named: Vec<NamedGraph>,
-    /// The triples of other places whose object this place owns, by the same graphs; none if places keep no copies of
-    /// each other's triples. Nothing but lookups of objects that this place owns may read them.
+    /// The triples of other places whose object this place owns, by the same graphs; `None` if places keep no copies
+    /// of each other's triples. Only lookups of objects that this place owns may read them.
     pub copies: Option<Box<GraphStore>>,
 }
 
-/// The dataset that a query is evaluated over.
+/// The dataset over which a query is evaluated.
 #[derive(Debug)]
 pub struct ActiveDataset<'a> {
     /// The default graph.
     pub default: Cow<'a, Store>,
     /// The named graphs, by the numbers of their names.
     pub named: Vec<&'a NamedGraph>,
-    /// The same of [`GraphStore::copies`].
+    /// The same selection from [`GraphStore::copies`].
     pub copies: Option<Box<ActiveDataset<'a>>>,
 }
 
 impl GraphStore {
-    /// Sorts the quads of each graph in `names`, which rise and contain the graph of each quad; `store` makes a
-    /// [`Store`] of triples.
+    /// Sorts the quads by graph. `names` is ascending and contains the graph of each quad; `store` makes a [`Store`]
+    /// of triples.
     pub fn of(
         default: Store,
         names: &[u32],
@@ -72,13 +72,13 @@ impl GraphStore {
         self.len() == 0
     }
 
-    /// Bytes of memory that it holds.
+    /// Returns the bytes of memory that it uses.
     pub fn memory(&self) -> u64 {
         let named = self.named.iter().map(|graph| graph.store.memory());
         self.default.memory() + named.sum::<u64>() + self.copies.as_ref().map_or(0, |copies| copies.memory())
     }
 
-    /// Writes them as part of a snapshot.
+    /// Writes the graphs as part of a snapshot.
     pub fn write(&self, out: &mut ArrayWriter) {
         self.default.write(out);
         out.number(self.named.len() as u64);
@@ -90,7 +90,7 @@ impl GraphStore {
         self.copies.iter().for_each(|copies| copies.write(out));
     }
 
-    /// Reads what [`GraphStore::write`] wrote; `None` if the bytes end before.
+    /// Reads the output of [`GraphStore::write`]; `None` if the bytes end too early.
     pub fn read(from: &mut ArrayReader) -> Option<GraphStore> {
         let default = Store::read(from)?;
         let mut named = Vec::new();
@@ -114,7 +114,7 @@ impl GraphStore {
         self.default.foreign_objects() + named.sum::<usize>()
     }
 
-    /// Returns the dataset of a query that chooses none.
+    /// Returns the dataset of a query that does not specify one.
     pub fn whole(&self) -> ActiveDataset<'_> {
         ActiveDataset {
             default: Cow::Borrowed(&self.default),
@@ -124,7 +124,7 @@ impl GraphStore {
     }
 
     /// Returns the dataset whose default graph is the merge of the graphs named in `default`, and whose named graphs
-    /// are those in `named`. A name without a graph is an empty graph.
+    /// are those in `named`. A name without a graph denotes an empty graph.
     pub fn chosen(&self, default: &[u32], named: &[u32]) -> ActiveDataset<'_> {
         let copies = self.copies.as_ref().map(|copies| Box::new(copies.chosen(default, named)));
         let mut sorted = default.to_vec();
@@ -142,7 +142,7 @@ impl GraphStore {
         }
     }
 
-    /// Returns a graph with the triples of all these, each once.
+    /// Returns the merge of these graphs, without duplicates.
     fn merged(&self, graphs: &[&NamedGraph]) -> Store {
         let mut triples = Vec::with_capacity(graphs.iter().map(|graph| graph.store.len()).sum());
         graphs.iter().for_each(|graph| graph.store.visit([None; 3], |triple| triples.push(triple)));
@@ -160,12 +160,12 @@ impl<'a> ActiveDataset<'a> {
         self.default.is_by_subject()
     }
 
-    /// The named graph with this name.
+    /// Returns the named graph with this name.
     pub fn graph(&self, name: u32) -> Option<&'a NamedGraph> {
         self.named.binary_search_by_key(&name, |graph| graph.name).ok().map(|position| self.named[position])
     }
 
-    /// The named graphs with this name, or all without one.
+    /// Returns the named graphs with this name; all of them if it is `None`.
     pub fn graphs(&self, name: Option<u32>) -> &[&'a NamedGraph] {
         match name {
             None => &self.named,

@@ -1,8 +1,8 @@
-//! The triples of one graph at one place, for each predicate sorted by subject and by object; and the place's terms.
+//! The triples of one graph at one place, sorted by subject and by object for each predicate; and the place's terms.
 //!
-//! Sorted by predicate first, because nearly all patterns name theirs; two further lists say which predicates a subject
-//! or an object has, for patterns that do not. It knows no other place and no query. Invariant: a triple is there once,
-//! in both directions.
+//! Triples are grouped by predicate, because nearly all patterns have a constant one; two further lists have the
+//! predicates of each subject and object, for patterns that do not. It knows no other place and no query. Invariant: a
+//! triple is stored once, in both directions.
 
 pub mod arrays;
 pub mod dictionary;
@@ -30,7 +30,7 @@ pub struct Predicate {
     pub foreign_objects: usize,
 }
 
-/// The triples of a place, which do not change.
+/// The triples of a place; immutable.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     /// Predicates, by number.
@@ -49,12 +49,12 @@ fn word(upper: u32, lower: u32) -> u64 {
 }
 
 impl Store {
-    /// Sorts `triples`, of which some are elsewhere, whoever owns their subjects.
+    /// Sorts `triples`, an arbitrary subset: other triples of the same subjects may be elsewhere.
     pub fn of_any(triples: &[Triple]) -> Store {
         Store { is_by_subject: false, ..Store::of(triples) }
     }
 
-    /// Returns a store without triples that lie where those of `other` do.
+    /// Creates an empty store with the same placement of triples as `other`.
     pub fn placed_as(other: &Store) -> Store {
         Store { is_by_subject: other.is_by_subject, ..Store::default() }
     }
@@ -64,7 +64,7 @@ impl Store {
         self.is_by_subject
     }
 
-    /// Sorts `triples`, which are all of their subjects; one that is there several times counts once.
+    /// Sorts `triples`, which must include all triples of their subjects; duplicates count once.
     pub fn of(triples: &[Triple]) -> Store {
         let mut positions: FxHashMap<u32, usize> = FxHashMap::default();
         let mut by_predicate: Vec<(u32, Vec<u64>)> = Vec::new();
@@ -96,7 +96,7 @@ impl Store {
         }
     }
 
-    /// Writes it as part of a snapshot.
+    /// Writes the store as part of a snapshot.
     pub fn write(&self, out: &mut ArrayWriter) {
         out.number(u64::from(self.is_by_subject));
         out.number(self.predicates.len() as u64);
@@ -110,7 +110,7 @@ impl Store {
         self.of_object.write(out);
     }
 
-    /// Reads what [`Store::write`] wrote; `None` if the bytes end before.
+    /// Reads the output of [`Store::write`]; `None` if the bytes end too early.
     pub fn read(from: &mut ArrayReader) -> Option<Store> {
         let is_by_subject = from.number()? != 0;
         let mut predicates = Vec::new();
@@ -125,7 +125,7 @@ impl Store {
         Some(Store { predicates, of_subject, of_object, len, is_by_subject })
     }
 
-    /// Counts the objects that other places own; `is_own` says whether this place owns the term with a number.
+    /// Counts the objects owned by other places; `is_own` is `true` for the number of a term that this place owns.
     pub fn count_foreign_objects(&mut self, is_own: impl Fn(u32) -> bool) {
         for predicate in &mut self.predicates {
             let foreign = predicate.by_object.iter().filter(|(object, _)| !is_own(*object));
@@ -143,14 +143,14 @@ impl Store {
         self.len == 0
     }
 
-    /// Bytes of memory that it holds.
+    /// Returns the bytes of memory that it uses.
     pub fn memory(&self) -> u64 {
         let predicates = self.predicates.iter();
         let pairs = predicates.flat_map(|predicate| [&predicate.by_subject, &predicate.by_object]);
         pairs.chain([&self.of_subject, &self.of_object]).map(Pairs::memory).sum()
     }
 
-    /// The triples of the predicate with this number, if it has any here.
+    /// Returns the triples of the predicate with this number, if there are any here.
     pub fn predicate(&self, number: u32) -> Option<&Predicate> {
         let found = self.predicates.binary_search_by_key(&number, |predicate| predicate.number);
         found.ok().map(|position| &self.predicates[position])
@@ -166,7 +166,7 @@ impl Store {
         (self.of_subject.keys().len(), self.of_object.keys().len())
     }
 
-    /// Calls `found` with each triple that has these parts; `None` stands for any.
+    /// Calls `found` with each triple that has these parts; `None` matches any.
     pub fn visit(&self, pattern: [Option<u32>; 3], mut found: impl FnMut(Triple)) {
         let [subject, predicate, object] = pattern;
         let one;
@@ -189,7 +189,7 @@ impl Store {
         }
     }
 
-    /// Returns the number of triples that have these parts; `None` stands for any.
+    /// Returns the number of triples that have these parts; `None` matches any.
     pub fn count(&self, pattern: [Option<u32>; 3]) -> usize {
         match pattern {
             [None, None, None] => self.len,

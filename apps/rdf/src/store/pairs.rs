@@ -1,12 +1,12 @@
-//! Sorted pairs of numbers with their keys once each: one direction of the triples of a predicate.
+//! Sorted pairs of numbers, with each key stored once: one direction of the triples of a predicate.
 //!
-//! [`Pairs::cursor`] finds the values of a key. Where the keys that are asked for rise it walks along, which makes a
-//! merge join of a loop. Else it goes by an index of the keys: their ranks in a set of bits if they are dense, else a
-//! table of the upper bits. Invariant: keys rise, and the values of each key rise.
+//! [`Pairs::cursor`] finds the values of a key. For ascending keys it advances linearly, so that a loop becomes a
+//! merge join. Otherwise it uses an index of the keys: their ranks in a bit set if they are dense, else a table of the
+//! upper bits. Invariant: keys are ascending, and so are the values of each key.
 
 use super::arrays::{ArrayReader, ArrayWriter, Words};
 
-/// Pairs of a key and a value, sorted, without repetition.
+/// Sorted pairs of a key and a value, without duplicates.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
     keys: Words,
@@ -20,9 +20,9 @@ pub struct Pairs {
 /// Form of the index of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IndexForm {
-    /// For each bucket the position of its first key: a key is in the bucket `key >> shift`.
+    /// For each bucket the position of its first key; a key is in the bucket `key >> shift`.
     Buckets { shift: u32 },
-    /// For each 64 numbers three words: two of bits, set for those that are keys, and the number of keys before
+    /// Three words per 64 numbers: a bit for each number, set if it is a key, and the count of preceding keys
     /// (Jacobson, "Space-efficient static trees and graphs", 1989).
     Ranks,
 }
@@ -33,14 +33,14 @@ impl Default for IndexForm {
     }
 }
 
-/// Words of [`IndexForm::Ranks`] for each 64 numbers.
+/// Words per 64 numbers in [`IndexForm::Ranks`].
 const RANK_WORDS: usize = 3;
 
-/// The number of [`IndexForm::Ranks`] in a snapshot, which is no shift.
+/// The code of [`IndexForm::Ranks`] in a snapshot, which is not a valid shift.
 const RANKS: u64 = 64;
 
 impl Pairs {
-    /// Pairs out of words whose upper half is the key; they are sorted, and what repeats counts once.
+    /// Creates pairs from words whose upper half is the key; sorts the words and drops duplicates.
     pub fn of(words: &mut Vec<u64>) -> Pairs {
         words.sort_unstable();
         words.dedup();
@@ -61,7 +61,7 @@ impl Pairs {
         Pairs { keys: keys.into(), starts: starts.into(), values: values.into(), index: index.into(), form }
     }
 
-    /// Writes them as part of a snapshot.
+    /// Writes the pairs as part of a snapshot.
     pub fn write(&self, out: &mut ArrayWriter) {
         out.number(match self.form {
             IndexForm::Buckets { shift } => u64::from(shift),
@@ -70,7 +70,7 @@ impl Pairs {
         [&self.keys, &self.starts, &self.values, &self.index].into_iter().for_each(|array| out.array(array));
     }
 
-    /// Reads what [`Pairs::write`] wrote; `None` if the bytes end before.
+    /// Reads the output of [`Pairs::write`]; `None` if the bytes end too early.
     pub fn read(from: &mut ArrayReader) -> Option<Pairs> {
         let form = match from.number()? {
             RANKS => IndexForm::Ranks,
@@ -90,22 +90,22 @@ impl Pairs {
         self.values.is_empty()
     }
 
-    /// The keys, each once, in order.
+    /// Returns the distinct keys, in order.
     pub fn keys(&self) -> &[u32] {
         &self.keys
     }
 
-    /// All values, those of the first key first.
+    /// Returns all values, those of the first key first.
     pub fn values(&self) -> &[u32] {
         &self.values
     }
 
-    /// Bytes of memory that they hold.
+    /// Returns the bytes of memory that the pairs use.
     pub fn memory(&self) -> u64 {
         4 * (self.keys.len() + self.starts.len() + self.values.len() + self.index.len()) as u64
     }
 
-    /// The values of `key`.
+    /// Returns the values of `key`.
     pub fn get(&self, key: u32) -> &[u32] {
         match self.search(key) {
             Some(position) => self.at(position),
@@ -118,12 +118,12 @@ impl Pairs {
         has(self.get(key), value)
     }
 
-    /// The keys with their values, in order.
+    /// Returns the keys with their values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u32])> {
         self.keys.iter().enumerate().map(|(position, key)| (*key, self.at(position)))
     }
 
-    /// Returns a cursor that finds the values of one key after the other.
+    /// Returns a cursor for finding the values of a sequence of keys.
     pub fn cursor(&self) -> PairCursor<'_> {
         PairCursor { pairs: self, keys: &self.keys, starts: &self.starts, values: &self.values, position: 0 }
     }
@@ -132,7 +132,7 @@ impl Pairs {
         values_at(&self.starts, &self.values, position)
     }
 
-    /// The position of `key`.
+    /// Returns the position of `key`.
     fn search(&self, key: u32) -> Option<usize> {
         match self.form {
             IndexForm::Ranks => {
@@ -152,7 +152,7 @@ impl Pairs {
     }
 }
 
-/// The values of the key at this position.
+/// Returns the values of the key at this position.
 fn values_at<'a>(starts: &[u32], values: &'a [u32], position: usize) -> &'a [u32] {
     match starts.get(position..) {
         Some([start, end, ..]) => &values[*start as usize..*end as usize],
@@ -170,8 +170,8 @@ pub fn has(values: &[u32], value: u32) -> bool {
     }
 }
 
-/// Returns the smaller of the two forms: ranks if at least three of 64 numbers are keys, else up to twice as many
-/// buckets as keys.
+/// Returns the smaller of the two forms: ranks if at least three of 64 numbers are keys, else up to two buckets per
+/// key.
 fn index(keys: &[u32]) -> (Vec<u32>, IndexForm) {
     let Some(last) = keys.last() else { return (Vec::new(), IndexForm::default()) };
     let blocks = *last as usize / 64 + 1;
@@ -206,18 +206,18 @@ fn ranks(keys: &[u32], blocks: usize) -> Vec<u32> {
     words
 }
 
-/// Finds values of keys; cheapest for keys that rise.
+/// A cursor over the values of keys; cheapest if the keys are ascending.
 #[derive(Debug)]
 pub struct PairCursor<'a> {
     pairs: &'a Pairs,
     keys: &'a [u32],
     starts: &'a [u32],
     values: &'a [u32],
-    /// Position of the key last asked for, or at which it would be.
+    /// Position of the last requested key, or where it would be.
     position: usize,
 }
 
-/// Number of keys a cursor examines before it uses the buckets.
+/// Number of keys that a cursor examines before it uses the index.
 const STEPS: usize = 4;
 
 impl<'a> PairCursor<'a> {
@@ -225,7 +225,7 @@ impl<'a> PairCursor<'a> {
         values_at(self.starts, self.values, position)
     }
 
-    /// The values of `key`.
+    /// Returns the values of `key`.
     pub fn get(&mut self, key: u32) -> &'a [u32] {
         let next = self.keys.get(self.position..).unwrap_or_default();
         for (step, found) in next.iter().take(STEPS).enumerate() {

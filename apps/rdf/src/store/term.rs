@@ -1,8 +1,8 @@
-//! An RDF term as a byte string: stored in the dictionary, sent between places, and hashed to a place.
+//! An RDF term as a byte string, which is stored in the dictionary, sent between places, and hashed to a place.
 //!
-//! The first byte is the kind. An IRI and a blank node are followed by their text. A literal is followed by its value,
-//! its language or datatype, and the length of the value in four bytes, so that the order of the bytes is nearly that
-//! of the values. Invariant: two terms are the same RDF term if and only if their bytes are equal.
+//! The first byte is the kind. For an IRI or a blank node, the text follows. For a literal, the value, its language or
+//! datatype, and the length of the value in four bytes follow, so that the byte order is nearly that of the values.
+//! Invariant: two terms are the same RDF term if and only if their bytes are equal.
 
 use oxrdf::vocab::xsd;
 use oxrdf::{BlankNode, Literal, NamedNode, Term, TermRef};
@@ -46,7 +46,7 @@ fn encode_literal(kind: u8, value: &str, qualifier: &str, out: &mut Vec<u8>) {
     out.push(kind);
     out.extend_from_slice(value.as_bytes());
     out.extend_from_slice(qualifier.as_bytes());
-    // A value of 4 GiB has no room in the arena of a place.
+    // A value of 4 GiB does not fit into the arena of a place.
     out.extend_from_slice(&u32::try_from(value.len()).unwrap_or(u32::MAX).to_le_bytes());
 }
 
@@ -62,17 +62,17 @@ pub fn encode_string(value: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(value.as_bytes());
 }
 
-/// The bytes of `term` by themselves.
+/// Returns the bytes of `term`.
 pub fn encoded(term: TermRef<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode(term, &mut bytes);
     bytes
 }
 
-/// The term that [`encode`] wrote.
+/// Returns the term that [`encode`] wrote.
 ///
 /// # Panics
-/// `bytes` were not written by it.
+/// If `bytes` were not written by it.
 pub fn decode(bytes: &[u8]) -> Term {
     let (kind, rest) = bytes.split_first().expect("a term has a kind");
     let text = |part: &[u8]| String::from_utf8(part.to_vec()).expect("terms are UTF-8");
@@ -92,9 +92,9 @@ pub fn decode(bytes: &[u8]) -> Term {
     }
 }
 
-/// A hash of the bytes of a term, the same in each process and each version of this program.
+/// Returns a hash of the bytes of a term, the same in every process and version of this program.
 ///
-/// The lower half chooses the place, the upper half the slot in its dictionary.
+/// The lower half determines the place, the upper half the slot in its dictionary.
 pub fn hash(bytes: &[u8]) -> u64 {
     const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
     const SECOND: u64 = 0xd6e8_feb8_6659_fd93;
@@ -113,7 +113,7 @@ pub fn hash(bytes: &[u8]) -> u64 {
     fold(fold(state ^ u64::from_le_bytes(last), SECOND), FIRST ^ state)
 }
 
-/// The place, of `places`, that owns the term with this hash.
+/// Returns the place, out of `places`, that owns the term with this hash.
 pub fn owner(hash: u64, places: usize) -> usize {
     (((hash & 0xffff_ffff) * places as u64) >> 32) as usize
 }

@@ -1,7 +1,7 @@
-//! System calls: what a thread in user mode asks of the supervisor, which checks each address that it passes.
+//! System calls of user-mode threads; the supervisor checks each address passed to it.
 //!
 //! A call is the software interrupt 48 with its number in rax and arguments in rdi, rsi and rdx; the result is in rax.
-//! It runs on the thread's stack in supervisor mode, with interrupts enabled, so it can wait and be preempted.
+//! It runs on the thread's supervisor-mode stack, with interrupts enabled, so it can wait and be preempted.
 
 use super::user;
 use crate::interrupt::{self, Frame, Hook};
@@ -23,24 +23,24 @@ pub enum Number {
     Exit,
     /// Lets other threads run first.
     Yield,
-    /// Prints the text at rdi of rsi bytes.
+    /// Prints the text of rsi bytes at rdi.
     Print,
     /// Returns the nanoseconds since boot.
     Time,
-    /// Reads device rdi into rsi of rdx bytes; returns the header's two words as one, or [`REFUSED`].
+    /// Reads a message of device rdi into rdx bytes at rsi; returns the header's two words as one, or [`REFUSED`].
     Read,
-    /// Writes rsi of rdx bytes to device rdi, whose peer is set; returns 0 or [`REFUSED`].
+    /// Writes rdx bytes at rsi to device rdi, whose peer is set; returns 0 or [`REFUSED`].
     Write,
 }
 
-/// Result of a call that was refused.
+/// Result of a refused call.
 pub const REFUSED: u64 = u64::MAX;
 
-/// Makes a system call; only for threads in user mode.
+/// Makes a system call; only for user-mode threads.
 pub fn call(number: Number, arguments: [usize; 3]) -> u64 {
     let result;
     // NEED: an interrupt is the way from user to supervisor mode.
-    // SOUND: the supervisor checks all addresses, and resumes this thread with its registers, but for rax.
+    // SOUND: the supervisor checks all addresses, and resumes this thread with its registers, except rax.
     unsafe {
         asm!(
             "int {}",
@@ -61,7 +61,7 @@ pub fn install() {
 
 fn handle(frame: usize) -> usize {
     // NEED: hooks take addresses.
-    // SOUND: it is that of the frame of the system call that is being handled, on the stack of this thread.
+    // SOUND: it is the address of the frame of the system call being handled, on the stack of this thread.
     let frame = unsafe { &mut *(frame as *mut Frame) };
     let [number, first, second, third] = [RAX, RDI, RSI, RDX].map(|register| frame.registers[register]);
     interrupt::enable();

@@ -1,9 +1,9 @@
-//! Threads of a core, in supervisor or in user mode, preempted by the timer each millisecond.
+//! Threads of a core, in supervisor or user mode, preempted by the timer each millisecond.
 //!
-//! The scheduler is a round robin of those that are ready. A thread that is not running is the frame that an interrupt
-//! has saved on its own stack in supervisor mode. The timer, a doorbell of a message, a system call that waits, and
-//! [`yield_now`] all switch in the same way: the interrupt's exit resumes another frame than its entry has saved.
-//! Images that start no thread contain none of this.
+//! The scheduler is a round robin over the ready threads. A thread that is not running is represented by the frame
+//! that an interrupt has saved on its supervisor-mode stack. The timer, a message doorbell, a waiting system call, and
+//! [`yield_now`] all switch in the same way: the interrupt's exit resumes a frame other than the one its entry has
+//! saved. Images that start no thread contain none of this.
 
 mod call;
 pub mod user;
@@ -15,7 +15,7 @@ use core::fmt;
 
 pub use crate::stack::STACK_BYTES;
 
-/// Threads of a core, with that of `main`.
+/// Maximum number of threads of a core, including `main`.
 pub const THREADS_MAX: usize = 8;
 /// The thread that runs when no other is ready.
 const IDLE: usize = THREADS_MAX;
@@ -37,9 +37,9 @@ pub struct ThreadId(u8);
 /// Outcome of a thread that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Its function has returned this value, or it has called an exit.
+    /// Its function has returned this value, or it has called `exit`.
     Returned(i32),
-    /// An exception of this vector has ended it; only in user mode.
+    /// An exception with this vector has ended it; only in user mode.
     Faulted(u32),
 }
 
@@ -79,16 +79,16 @@ struct Scheduler {
 
 static SCHEDULER: Guarded<Scheduler> = Guarded::new(Scheduler::new());
 
-/// The stacks in supervisor mode; `main` has that of the boot, and its own is not used.
+/// The supervisor-mode stacks; `main` uses the boot stack instead of its own.
 #[unsafe(link_section = ".bss.stacks")]
 static STACKS: [GuardedStack; THREADS_MAX + 1] = [const { GuardedStack::new() }; THREADS_MAX + 1];
 
-/// Puts the frame of a thread that has not run yet on its stack, and returns its address.
+/// Puts the initial frame of a new thread on its stack, and returns its address.
 fn put(thread: usize, frame: Frame) -> usize {
     let address = STACKS[thread].top() - size_of::<Frame>();
     let fpu = (address - FPU_STATE_BYTES) & !15;
-    // NEED: a thread begins as if an interrupt had saved it.
-    // SOUND: both lie on the stack of a thread that is not running, and nothing else refers to that.
+    // NEED: a new thread starts from a frame, as if an interrupt had saved it.
+    // SOUND: both are on the stack of a thread that is not running, and nothing else refers to it.
     unsafe {
         (address as *mut Frame).write(frame);
         core::ptr::write_bytes(fpu as *mut u8, 0, FPU_STATE_BYTES);
@@ -113,7 +113,7 @@ impl Start {
         let mut registers = [0; 15];
         registers[call::RDI] = self.function as u64;
         registers[call::RSI] = self.argument as u64;
-        // As behind a call: the stack is aligned but for the address to return to.
+        // As after a call: the stack is aligned, except for the return address.
         let (rip, rsp) = (self.entry as u64, self.stack - 8);
         Frame { registers, vector: 0, error: 0, rip, cs: self.code, rflags: FLAGS, rsp, ss: self.data }
     }
@@ -127,7 +127,7 @@ impl Scheduler {
         Scheduler { threads, current: MAIN, is_started: false }
     }
 
-    /// Returns the next thread in turn that is ready, or [`IDLE`].
+    /// Returns the next ready thread in turn, or [`IDLE`].
     fn next(&self) -> usize {
         let turn = (0..THREADS_MAX).map(|step| (self.current + 1 + step) % THREADS_MAX);
         turn.into_iter().find(|thread| self.threads[*thread].state == State::Ready).unwrap_or(IDLE)
@@ -156,10 +156,10 @@ fn schedule(frame: usize) -> usize {
     })
 }
 
-/// Ends the thread in user mode that an exception has interrupted.
+/// Ends the user-mode thread that an exception has interrupted.
 fn end_faulty(frame: usize) -> usize {
     // NEED: hooks take addresses.
-    // SOUND: it is that of the frame of the interrupt that is being handled.
+    // SOUND: it is the address of the frame of the interrupt being handled.
     let frame = unsafe { &*(frame as *const Frame) };
     let vector = frame.vector as u32;
     SCHEDULER.with(|scheduler| {
@@ -176,7 +176,7 @@ fn end_faulty(frame: usize) -> usize {
     })
 }
 
-/// Makes the idle thread and installs the scheduler, once.
+/// Creates the idle thread and installs the scheduler, once.
 pub(crate) fn start() {
     let idle = Start {
         entry: idle as *const () as usize,
@@ -212,7 +212,7 @@ extern "C" fn run_c(function: extern "C" fn(usize) -> i32, argument: usize) -> !
     exit(function(argument))
 }
 
-/// Adds a thread that begins at `start` of its number.
+/// Adds a thread; `start` gets its number and returns its initial state.
 fn add(start: impl FnOnce(usize) -> Start) -> Result<ThreadId, TooManyThreads> {
     self::start();
     SCHEDULER.with(|scheduler| {
@@ -224,7 +224,7 @@ fn add(start: impl FnOnce(usize) -> Start) -> Result<ThreadId, TooManyThreads> {
     })
 }
 
-/// Adds a thread in supervisor mode, whose `entry` is called with the other two.
+/// Adds a supervisor-mode thread, whose `entry` is called with `function` and `argument`.
 fn add_supervisor(entry: usize, function: usize, argument: usize) -> Result<ThreadId, TooManyThreads> {
     add(|number| Start {
         entry,
@@ -239,7 +239,7 @@ fn add_supervisor(entry: usize, function: usize, argument: usize) -> Result<Thre
 /// Starts a thread in supervisor mode.
 ///
 /// # Errors
-/// There are [`THREADS_MAX`] already.
+/// There are already [`THREADS_MAX`].
 pub fn spawn(function: fn(usize) -> i32, argument: usize) -> Result<ThreadId, TooManyThreads> {
     add_supervisor(run as *const () as usize, function as usize, argument)
 }
@@ -247,12 +247,12 @@ pub fn spawn(function: fn(usize) -> i32, argument: usize) -> Result<ThreadId, To
 /// Starts a thread in supervisor mode that runs a function of C.
 ///
 /// # Errors
-/// There are [`THREADS_MAX`] already.
+/// There are already [`THREADS_MAX`].
 pub fn spawn_c(function: extern "C" fn(usize) -> i32, argument: usize) -> Result<ThreadId, TooManyThreads> {
     add_supervisor(run_c as *const () as usize, function as usize, argument)
 }
 
-/// Makes the scheduler, for a program that waits or yields before it starts a thread.
+/// Creates the scheduler, for a program that waits or yields before it starts a thread.
 pub fn start_scheduler() {
     start();
 }
@@ -263,7 +263,7 @@ impl ThreadId {
         self.0.into()
     }
 
-    /// Returns the thread of a number, if it has been started and not joined.
+    /// Returns the thread with a number, if it has been started and not joined.
     pub fn of_number(number: usize) -> Option<ThreadId> {
         let exists = |scheduler: &mut Scheduler| {
             number < THREADS_MAX && scheduler.threads[number].state != State::Free
@@ -282,7 +282,7 @@ pub fn has_others_ready() -> bool {
     SCHEDULER.with(|scheduler| scheduler.next() != scheduler.current && scheduler.next() != IDLE)
 }
 
-/// Lets the other threads that are ready run first.
+/// Lets other ready threads run first.
 pub fn yield_now() {
     interrupt::switch();
 }
@@ -290,7 +290,7 @@ pub fn yield_now() {
 /// Ends this thread with a value. The end of `main` ends the core instead.
 ///
 /// # Panics
-/// It is called by `main`.
+/// If called by `main`.
 pub fn exit(value: i32) -> ! {
     SCHEDULER.with(|scheduler| {
         assert!(scheduler.current != MAIN, "main ends by returning");
@@ -301,7 +301,7 @@ pub fn exit(value: i32) -> ! {
     }
 }
 
-/// Waits until this thread has a signal, and takes it. Signals are counted.
+/// Waits until this thread has a signal, and consumes it. Signals are counted.
 pub fn wait() {
     loop {
         let has_signal = SCHEDULER.with(|scheduler| {
@@ -321,7 +321,7 @@ pub fn wait() {
     }
 }
 
-/// Signals a thread, which an interrupt may do.
+/// Signals a thread; may be called from an interrupt.
 pub fn signal(thread: ThreadId) {
     SCHEDULER.with(|scheduler| {
         let thread = &mut scheduler.threads[usize::from(thread.0)];
@@ -335,7 +335,7 @@ pub fn signal(thread: ThreadId) {
 /// Waits until a thread has ended, and frees its stack for another.
 ///
 /// # Panics
-/// The thread has been joined before.
+/// If the thread has been joined before.
 pub fn join(thread: ThreadId) -> End {
     loop {
         let ended = SCHEDULER.with(|scheduler| {

@@ -9,8 +9,8 @@ entry!(main);
 
 fn main() -> i32 {
     if program::rank() + 1 == program::ranks() {
-        // NEED: the division of Rust checks its divisor; this is for the exception.
-        // SOUND: it does not come back, and changes registers only that are named.
+        // NEED: division in Rust checks its divisor, which would prevent the exception.
+        // SOUND: it does not return, and changes only the named registers.
         unsafe { core::arch::asm!("xor edx, edx", "div ecx", in("ecx") 0, inout("eax") 7 => _, out("edx") _) }
     }
     match program::barrier() {

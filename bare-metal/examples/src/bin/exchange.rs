@@ -1,4 +1,4 @@
-//! Measures messages through the rings of message buffers, as figure 4 of the paper on BareMichael does.
+//! Measures messages through the rings of message buffers, as in figure 4 of the paper on BareMichael.
 //!
 //! `exchange PATTERN [BYTES [ROUNDS]]`, with the pattern `ping-pong` (one message at a time, ranks 0 and 1),
 //! `ping-ping` (both send, then both receive), or `two-to-one` (ping-pong of rank 0 with ranks 1 and 2 at once). It
@@ -64,7 +64,7 @@ fn measure(of: Measurement) -> Result<(), MessageError> {
     if program::rank() == 0 {
         let half_round = (times[BATCHES / 2] / (2 * of.rounds)).max(1);
         // In a round rank 0 sends a message to each partner and receives one from each.
-        // One half of a round of ping-pong moves one of them, of ping-ping both.
+        // Half a round of ping-pong moves one of them, of ping-ping both.
         let partners = program::ranks() as u64 - 1;
         let megabytes = of.bytes as u64 * partners * 1000 / half_round;
         println!("{}: {} bytes {half_round} ns {megabytes} MB/s", of.pattern, of.bytes);

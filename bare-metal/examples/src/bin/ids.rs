@@ -1,11 +1,11 @@
-//! Each core prints its number and meets the others at a barrier, round after round.
+//! Each core prints its number and waits at a barrier, round after round.
 
 #![no_std]
 #![no_main]
 
 use bare_core::{chip, entry, println, program, timer};
 
-/// Barriers after the first.
+/// Number of barriers after the first.
 const ROUNDS: usize = 100;
 
 entry!(main);

@@ -1,7 +1,7 @@
-//! Two exchanges at once on one core, through the ring in its message buffer: what RCCE cannot run.
+//! Two simultaneous exchanges on one core, through the ring in its message buffer, which RCCE cannot run.
 //!
-//! Rank 0 plays ping-pong with rank 1 on channel 1 and with rank 2 on channel 2, in whatever order their messages come.
-//! No call is collective: ranks 1 and 2 know nothing of each other.
+//! Rank 0 plays ping-pong with rank 1 on channel 1 and with rank 2 on channel 2, in the order in which their messages
+//! arrive. No call is collective: ranks 1 and 2 do not know each other.
 
 #![no_std]
 #![no_main]
@@ -28,12 +28,12 @@ fn main() -> i32 {
     }
 }
 
-/// A payload that names channel and round.
+/// Returns a payload that encodes channel and round.
 fn payload(channel: u16, round: u32) -> [u8; BYTES] {
     core::array::from_fn(|at| (round as u8).wrapping_mul(31).wrapping_add(at as u8) ^ channel as u8)
 }
 
-/// Sends back what comes on the channels 1 and 2.
+/// Sends back the messages on channels 1 and 2.
 fn answer() -> Result<(), MessageError> {
     let mut receiver = Receiver::new();
     let (begin, mut rounds, mut bytes) = (timer::nanoseconds(), [0; 2], [0; BYTES]);
@@ -56,7 +56,7 @@ fn answer() -> Result<(), MessageError> {
     Ok(())
 }
 
-/// Sends each round's message and waits until it is back.
+/// Sends each round's message and waits for its return.
 fn ask(channel: u16) -> Result<(), MessageError> {
     let mut receiver = Receiver::new();
     for round in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! Threads that never give up the processor, in both modes, and a thread in user mode that reaches for the supervisor.
+//! Threads that never yield the processor, in both modes, and user-mode threads that try to access the supervisor.
 
 #![no_std]
 #![no_main]
@@ -7,16 +7,16 @@ use bare_core::thread::{self, End, user};
 use bare_core::{entry, println, timer};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Count that each thread reaches in each phase.
+/// Final count of each thread in each phase.
 const COUNTS: u64 = 1000;
-/// Rounds in which each thread waits, without giving up the processor, for what the other has counted.
+/// Number of rounds in which each thread waits for the other's count without yielding.
 const TURNS: u64 = 5;
 
 static TURN: AtomicU64 = AtomicU64::new(0);
 
 entry!(main);
 
-/// Counts to `COUNTS`, then waits for its turn in a loop that never yields: only preemption gives the other its own.
+/// Counts to `COUNTS`, then waits for its turn in a loop that never yields: only preemption lets the other run.
 fn take_turns(turn: &AtomicU64, own: u64) -> i32 {
     for round in 0..TURNS {
         while turn.load(Ordering::Relaxed) != 2 * round + own {
@@ -44,13 +44,13 @@ fn intruder(_: usize) -> i32 {
     0
 }
 
-/// Needs more stack than a thread has.
+/// Overflows its stack.
 fn diver(depth: usize) -> i32 {
     let room = core::hint::black_box([depth as u8; 512]);
     if depth == 0 { 0 } else { diver(depth - 1) + i32::from(core::hint::black_box(room)[0]) }
 }
 
-/// Passes an address of the supervisor to a system call; returns 0 if only a text of the image was printed.
+/// Passes a supervisor address to a system call; returns 0 if only a text of the image was printed.
 fn deceiver(address: usize) -> i32 {
     i32::from(!user::print("a text of the image\n")) + i32::from(user::print_at(address, 8))
 }
@@ -73,7 +73,7 @@ fn run() -> Result<(), thread::TooManyThreads> {
     let pair = [user::spawn(user_thread, 0)?, user::spawn(user_thread, 1)?];
     assert_eq!(pair.map(thread::join), [End::Returned(0), End::Returned(1)]);
     println!("two threads in user mode that never yield took {} turns each", TURNS);
-    // A turn is given by preemption only, which is the timer's.
+    // Turns change only by preemption, which comes from the timer.
     assert!(timer::milliseconds() - before >= TURNS, "no millisecond has passed");
     let faulty = user::spawn(intruder, 0)?;
     assert_eq!(thread::join(faulty), End::Faulted(14));

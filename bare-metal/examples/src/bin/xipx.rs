@@ -1,9 +1,9 @@
-//! Measures devices of Xipx between threads, as figure 4 of the paper on BareMichael does.
+//! Measures Xipx devices between threads, as in figure 4 of the paper on BareMichael.
 //!
 //! `xipx PATTERN [BYTES [ROUNDS [THREADS [MODE]]]]`, with the pattern `ping-pong` or `ping-ping`, threads in `kernel`
-//! or `user` mode, which notice a message by `poll` or `interrupt`. With three cores it is two-to-one: two threads of
-//! rank 0, each with a device of its own, exchange with a partner each at the same time. It prints the time of half a
-//! round, the median of 21 batches of each thread, and the bandwidth of rank 0: bytes in and out in that time.
+//! or `user` mode, which detect a message by `poll` or `interrupt`. With three cores it is two-to-one: two threads of
+//! rank 0, each with its own device, exchange messages with one partner each at the same time. It prints the time of
+//! half a round, the median of 21 batches of each thread, and the bandwidth of rank 0: bytes in and out in that time.
 
 #![no_std]
 #![no_main]
@@ -23,7 +23,7 @@ entry!(main);
 /// Work of a thread, in a form that fits into its argument.
 #[derive(Clone, Copy)]
 struct Exchange {
-    /// Device of the thread, and where it writes its times.
+    /// Device of the thread, and the location of its times.
     device: usize,
     bytes: usize,
     rounds: usize,
@@ -113,7 +113,7 @@ fn exchange<C: Calls>(argument: usize) -> i32 {
     0
 }
 
-/// Reason why nothing was measured.
+/// Reason why there is no measurement.
 enum Failure {
     Device(NotOpened),
     Thread(TooManyThreads),
@@ -183,7 +183,7 @@ fn measure(of: Exchange, is_user: bool, mode: Mode) -> Result<u64, Failure> {
     let mut threads = [None; 2];
     let count = partners.len();
     for partner in partners {
-        // The channel of an exchange is the number of the core that is not rank 0.
+        // The channel of an exchange is the number of its core other than rank 0.
         let channel = partner.max(rank) as u16;
         Device::open(channel, partner, channel, mode).map_err(Failure::Device)?;
     }
@@ -205,13 +205,13 @@ fn measure(of: Exchange, is_user: bool, mode: Mode) -> Result<u64, Failure> {
         }
     }
     for device in 0..count {
-        // In half a round of either pattern one message goes out or comes in, on average.
+        // In half a round of either pattern, one message is sent or received on average.
         megabytes += of.bytes as u64 * 1000 / half_round(device, of.rounds);
     }
     Ok(megabytes)
 }
 
-/// The nanoseconds of half a round of a device, the median of its batches.
+/// Returns the nanoseconds of half a round of a device, the median of its batches.
 fn half_round(device: usize, rounds: usize) -> u64 {
     let mut times = [0; BATCHES];
     for (time, word) in times.iter_mut().zip(&user::words()[device * BATCHES..]) {

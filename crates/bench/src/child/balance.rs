@@ -1,7 +1,7 @@
-//! Tasks that create tasks, as plain loops: the peers of the applications; and steals.
+//! Tasks that create tasks, as plain loops, which are the peers of the applications; and steals.
 //!
-//! The loop visits a tree as the application's bag does, with the same hash and the same stack of nodes with children
-//! left; it is separate code, so that the overhead of a bag is visible. Invariant: each child checks its answer,
+//! The loop visits a tree as the application's bag does, with the same hash and the same stack of nodes with unvisited
+//! children; it is separate code, so that the overhead of a bag is visible. Invariant: each child checks its result
 //! against the published one.
 
 use super::ours::run;
@@ -19,23 +19,23 @@ fn sample(name: &str) -> &'static SampleTree {
     SAMPLES.iter().find(|sample| sample.name == name).expect("a published tree")
 }
 
-/// Prints the time of `tasks` tasks, and the rate in millions a second.
+/// Prints the time of `tasks` tasks, and the rate in millions per second.
 fn print_times(seconds: f64, tasks: u64) {
     print_figure("seconds", seconds);
     print_figure("rate", tasks as f64 / seconds / 1e6);
 }
 
-/// T1 in a loop. Prints `seconds` and `rate`.
+/// Visits T1 in a loop. Prints `seconds` and `rate`.
 pub fn loop_t1(_effort: Effort) {
     walk("T1");
 }
 
-/// T1L in a loop. Prints `seconds` and `rate`.
+/// Visits T1L in a loop. Prints `seconds` and `rate`.
 pub fn loop_t1l(_effort: Effort) {
     walk("T1L");
 }
 
-/// T1L in two loops at once, a core each. Prints `seconds`, half of the time until both have ended.
+/// Visits T1L in two loops at once, on a core each. Prints `seconds`, half of the time until both have ended.
 pub fn loops_t1l(_effort: Effort) {
     let sample = sample("T1L");
     let walk = |side| {
@@ -59,7 +59,7 @@ fn walk(name: &str) {
     assert_eq!(size, sample.size, "{name}");
 }
 
-/// The size of a tree by a loop over a stack.
+/// Returns the size of a tree by a loop over a stack.
 fn plain_walk(tree: &SearchTree) -> TreeSize {
     let mut size = TreeSize::default();
     let mut stack = Vec::new();
@@ -82,7 +82,7 @@ fn plain_walk(tree: &SearchTree) -> TreeSize {
     }
 }
 
-/// 14 queens by a recursion. Prints `seconds` and `rate`.
+/// Places 14 queens by recursion. Prints `seconds` and `rate`.
 pub fn loop_queens(effort: Effort) {
     let seconds = seconds_of_whole(effort, || check(sequential(black_box(14))));
     print_times(seconds, PLACED);
@@ -95,7 +95,7 @@ fn check(count: QueensCount) {
     assert_eq!((count.solutions, count.placed), (365_596, PLACED), "14 queens");
 }
 
-/// Tasks that a thief gets one at a time. A task hashes once.
+/// Tasks that a thief gets one at a time. A task computes one hash.
 #[derive(Clone, Serialize, Deserialize)]
 struct TinyTasks {
     left: u64,
@@ -131,10 +131,10 @@ impl Bag for TinyTasks {
     }
 }
 
-/// Tasks of the steals: some two seconds of them.
+/// Number of tasks in the steal measurement: about two seconds.
 const TINY_TASKS: u64 = 30_000_000;
 
-/// Steals of one task each from a place that computes. Prints `steal_us`, the mean of the successful ones.
+/// Steals one task at a time from a place that computes. Prints `steal_us`, the mean of the successful steals.
 pub fn steals(_effort: Effort) {
     run(|| async {
         let Balanced { result, balance } =

@@ -1,7 +1,8 @@
 //! Jobs: the cost of being stoppable between steps, and the time of checkpoints by size.
 //!
 //! A job server over two threads gets requests through its socket, as from users. Invariants: the plain loop does the
-//! same steps with nothing between them; a checkpoint is over when its file is whole, a restart when the job runs.
+//! same steps with nothing between them; a checkpoint has ended when its file is complete, a restart when the job
+//! runs.
 
 use crate::child::timing::Effort;
 use crate::child::timing::{median, print_figure};
@@ -16,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Numbers of a step, and of a run: a quarter of a millisecond, and two seconds.
+/// Numbers per step, and per run: a quarter of a millisecond, and two seconds.
 const STEP: u64 = 200_000;
 const NUMBERS: u64 = 2_000_000_000;
 
@@ -26,8 +27,8 @@ const SIZES: [u64; 4] = [1, 16, 64, 256];
 /// Polling interval of a job whose change of state is timed.
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
-/// Polling interval of a job that times itself: longer, because polling takes time of the host, which a plain loop does
-/// not lose.
+/// Polling interval of a job that times itself: longer, because polling takes host time that a plain loop does not
+/// lose.
 const SLOW_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The kinds of jobs here.
@@ -73,7 +74,7 @@ impl Job for TimedSum {
     }
 }
 
-/// A block of memory, only held.
+/// A block of memory that is only held.
 struct HeldBlock(Vec<u8>);
 
 impl Job for HeldBlock {
@@ -132,13 +133,13 @@ fn plain_seconds() -> f64 {
     }
 }
 
-/// Prints `save_N_s` and `load_N_s` for N megabytes, in a folder of the cache, which lies on a disk.
+/// Prints `save_N_s` and `load_N_s` for N megabytes, in a folder of the cache, which is on a disk.
 pub fn on_disk(effort: Effort) {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     by_size(effort, &home.map_or_else(std::env::temp_dir, |home| home.join(".cache/isles/bench")));
 }
 
-/// The same in a memory file system.
+/// Prints the same for a memory file system.
 pub fn in_memory(effort: Effort) {
     by_size(effort, Path::new("/dev/shm"));
 }
@@ -210,7 +211,7 @@ fn send_order(folder: &Path, job: u64, order: JobOrder) {
     assert!(!matches!(reply, JobReply::Refused { .. }), "{reply:?}");
 }
 
-/// Polls job `id`, once in the interval `apart`, until it is in `state`; returns its result, if it has one.
+/// Polls job `id`, with pauses of `apart`, until it is in `state`; returns its result, if it has one.
 fn until(folder: &Path, id: u64, state: &str, apart: Duration) -> String {
     loop {
         let JobReply::Jobs { jobs, .. } = asked(folder, &JobRequest::List) else { panic!("no list") };

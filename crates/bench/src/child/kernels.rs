@@ -1,7 +1,6 @@
 //! The kernels of IMSuite, each in separate runs of the application's program, so that its bytes are known.
 //!
-//! Invariant: each answer is verified by the application, and the networks and draws of both ways of shipping are the
-//! same.
+//! Invariant: the application verifies each answer, and both ways of shipping have the same networks and draws.
 
 use crate::child::timing::Effort;
 use crate::child::timing::{median, print_figure};
@@ -32,7 +31,7 @@ fn all(effort: Effort, ship: &str) {
     let mut logarithms = Vec::new();
     for kernel in KERNELS {
         let (mut seconds, mut bytes) = (Vec::new(), 0.0);
-        // A run that is longer than a batch varies less, and costs more.
+        // A run longer than a batch varies less, and costs more.
         while seconds.len() < effort.repetitions
             && seconds.iter().all(|time| *time < effort.batch.as_secs_f64())
         {
@@ -49,7 +48,7 @@ fn all(effort: Effort, ship: &str) {
     print_figure("mean_ms", (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp() * 1e3);
 }
 
-/// The seconds of a run, and the bytes that it moved.
+/// Returns the seconds of a run, and the bytes that it moved.
 fn measured(program: &Path, kernel: &str, ship: &str) -> Result<(f64, f64), String> {
     let network = match kernel {
         "HS" | "LCR" => "128,ring",

@@ -1,9 +1,9 @@
 //! The timed processes: one child for each contender in this binary.
 //!
 //! Each has its own process, so that no peer warms, fragments or pins anything for the next. They print the lines of
-//! [`crate::output`] and know no target. Steps are repeated in batches until the clock is no longer too coarse; the
-//! first batches, which find the size, also warm up and are not counted. Invariants: a child that returns has printed
-//! all of its figures; side 0 and side 1 never get the same core if the process may use two.
+//! [`crate::output`] and know no target. Steps are repeated in batches long enough for the resolution of the clock;
+//! the first batches, which find the size, also warm up and are not counted. Invariants: a child that returns has
+//! printed all of its figures; side 0 and side 1 never share a core if the process may use two.
 
 mod balance;
 mod jobs;
@@ -24,7 +24,7 @@ use ours::{betweenness, calls, channels, hubs, members, pipelines, places, trans
 use rcce::bare_cores;
 use timing::{Effort, prepare};
 
-/// Measures and prints.
+/// Measures and prints figures.
 type Body = fn(Effort);
 
 const CHILDREN: &[(&str, Body)] = &[
@@ -138,7 +138,7 @@ pub fn exists(name: &str) -> bool {
     CHILDREN.iter().any(|(known, _)| *known == name)
 }
 
-/// Runs the child that `words` name: `NAME BATCH_MILLISECONDS REPETITIONS`.
+/// Runs the child named by `words`: `NAME BATCH_MILLISECONDS REPETITIONS`.
 ///
 /// # Errors
 /// One line that names the word.

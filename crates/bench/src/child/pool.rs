@@ -1,8 +1,8 @@
 //! A pool of two workers over a channel without a buffer: 50 jobs that each compute for 15 ms.
 //!
-//! The sender is beside one of the workers, as in the book. Measures how evenly the jobs are shared and how long all
-//! take, against two crossbeam threads and Go. Invariant: a job takes its time by the clock on every side, so that
-//! other programs of the host change nothing but who takes the next.
+//! The sender is beside one of the workers, as in the book. Measures the distribution of the jobs and the total time,
+//! against two crossbeam threads and Go. Invariant: a job takes a fixed time by the clock on every side, so that other
+//! programs of the host only affect which worker takes the next job.
 
 use crate::child::ours::run;
 use crate::child::timing::Effort;
@@ -30,7 +30,7 @@ fn report(rounds: Vec<(f64, u64)>) {
     print_figure("lesser_share", median(rounds.iter().map(|(_, lesser)| *lesser as f64).collect()));
 }
 
-/// Workers at two places, and the sender at the first.
+/// Runs the workers at two places, and the sender at the first.
 pub fn of_places(effort: Effort) {
     run(move || async move {
         let mut rounds = Vec::new();
@@ -68,7 +68,7 @@ async fn round() -> isles::Result<(f64, u64)> {
     Ok((seconds, shares.into_iter().min().unwrap_or_default()))
 }
 
-/// Two threads that receive from one crossbeam channel.
+/// Runs two threads that receive from one crossbeam channel.
 pub fn of_threads(effort: Effort) {
     print_version("crossbeam-channel");
     let round = |_| {
@@ -81,7 +81,7 @@ pub fn of_threads(effort: Effort) {
                 scope.spawn(move || {
                     for _ in queue {
                         compute();
-                        // Relaxed is enough: the scope joins before it is read.
+                        // Relaxed is enough: the scope joins the threads before the count is read.
                         done.fetch_add(1, Ordering::Relaxed);
                     }
                 });

@@ -1,7 +1,7 @@
 //! SPARQL over the data of LUBM: the program of the application, and oxigraph, over the same file of N-Triples.
 //!
-//! Invariant: all of them answer the same queries over the same triples, and a contender with another number of rows
-//! has no figures.
+//! Invariant: all contenders answer the same queries over the same triples, and one with another number of rows has no
+//! figures.
 
 use crate::child::timing::Effort;
 use crate::child::timing::print_figure;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// The data: ten universities with what the ontology implies, some 1.8 million triples.
+/// The data: ten universities with the triples implied by the ontology, about 1.8 million triples.
 const DATA: &str = "lubm:10";
 
-/// Rows of the fourteen queries over it, by oxigraph 0.5.13.
+/// Number of rows of the fourteen queries over this data, by oxigraph 0.5.13.
 const ROWS: f64 = 199_995.0;
 
 /// Time limit of a program.
@@ -28,7 +28,7 @@ fn program() -> PathBuf {
     built("isles-rdf").unwrap_or_else(|missing| panic!("{}: {}", missing.why, missing.remedy))
 }
 
-/// The file of the data, which is made if it is not there.
+/// Returns the file of the data, creating it if it is missing.
 fn data(program: &Path) -> PathBuf {
     let folder = WorkFolder::open().unwrap_or_else(|why| panic!("{why}"));
     let file = folder.folder(concat!("lubm-10-", env!("CARGO_PKG_VERSION"), ".nt"));
@@ -56,12 +56,12 @@ fn figure(output: &Output, name: &str) -> f64 {
     output.figure(name).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// The fourteen queries. Prints `mean_ms`, `load_rate` and `load_ms`.
+/// Answers the fourteen queries. Prints `mean_ms`, `load_rate` and `load_ms`.
 pub fn lubm(effort: Effort) {
     print_lubm(&run(&["--queries", "lubm"], effort.repetitions));
 }
 
-/// The same over a snapshot of one place, which this program makes first.
+/// Answers the same over a snapshot for one place, which this program creates first.
 pub fn snapshot(effort: Effort) {
     let program = program();
     let file = data(&program).with_extension("snap");
@@ -81,18 +81,18 @@ fn print_lubm(output: &Output) {
     print_figure("load_ms", figure(output, "load_seconds") * 1e3);
 }
 
-/// Queries with more than 100,000 intermediate rows. Prints `sum_ms`.
+/// Answers queries with more than 100,000 intermediate rows. Prints `sum_ms`.
 pub fn large(effort: Effort) {
     print_figure("sum_ms", figure(&run(&["--queries", "lubm-large"], effort.repetitions), "sum_ms"));
 }
 
-/// All queries of both kinds many times, each at one place. Prints `query_seconds`.
+/// Answers all queries of both kinds many times, each at one place. Prints `query_seconds`.
 pub fn tasks(_: Effort) {
     let output = run(&["--queries", "lubm-large", "--mode", "task"], ROUNDS);
     print_figure("query_seconds", figure(&output, "query_seconds"));
 }
 
-/// Oxigraph over the same. Prints `mean_ms`, `load_rate` and `load_ms`.
+/// Runs oxigraph over the same data. Prints `mean_ms`, `load_rate` and `load_ms`.
 pub fn oxigraph(effort: Effort) {
     let peer = built_example("isles-rdf", "oxigraph").unwrap_or_else(|missing| panic!("{}", missing.why));
     let mut command = Command::new(peer);

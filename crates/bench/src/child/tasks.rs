@@ -1,6 +1,6 @@
-//! The task libraries of Rust: a million tasks that do nothing, started and waited for, and a channel between two.
+//! The task libraries of Rust: a million empty tasks, started and awaited, and a channel between two tasks.
 //!
-//! None keeps a handle of each of the million, as none of ours does. Invariant: every task has ended when the step
+//! None keeps a handle for each of the million, and neither does ours. Invariant: every task has ended when the step
 //! returns.
 
 use super::ours::pipelines;
@@ -20,7 +20,7 @@ fn print_task_time(seconds: f64) {
     print_figure("spawn_ns", seconds * 1e9 / TASKS as f64);
 }
 
-/// rayon: spawn in a scope; one worker, and as many as cores. Prints `spawn_ns` and `spawn_all_cores_ns`.
+/// rayon: spawn in a scope, with one worker and with one per core. Prints `spawn_ns` and `spawn_all_cores_ns`.
 pub fn rayon(effort: Effort) {
     print_version("rayon");
     let one = rayon_seconds(effort, 1);
@@ -48,7 +48,7 @@ pub fn tokio_one(effort: Effort) {
     tokio(effort, tokio::runtime::Builder::new_current_thread());
 }
 
-/// tokio on as many workers as cores. Prints `spawn_ns`.
+/// tokio with one worker per core. Prints `spawn_ns`.
 pub fn tokio_many(effort: Effort) {
     tokio(effort, tokio::runtime::Builder::new_multi_thread());
 }
@@ -72,7 +72,7 @@ fn tokio(effort: Effort, mut builder: tokio::runtime::Builder) {
     print_task_time(seconds);
 }
 
-/// Items that the channel holds at most, as everywhere in the suite `channels`.
+/// Capacity of the channel, as everywhere in the suite `channels`.
 const CAPACITY: usize = 1_024;
 
 /// tokio's bounded channel, from one task to another on the calling thread. Prints `rate_million` of items of 8 bytes.
@@ -123,8 +123,8 @@ pub fn smol(effort: Effort) {
     print_task_time(seconds);
 }
 
-/// The tasks that have not ended. It is to tokio and smol what a scope is to rayon and a finish to Isles: whoever waits
-/// for all keeps no handle of each.
+/// The tasks that have not ended, used with tokio and smol like a scope in rayon and a finish in Isles: waiting for
+/// all needs no handle for each.
 #[derive(Clone)]
 struct OpenTasks(Arc<(AtomicUsize, Mutex<Option<Waker>>)>);
 
@@ -152,7 +152,7 @@ impl OpenTasks {
     }
 }
 
-/// Items through 8 trivial stages over tokio's bounded channels, a task for each stage, on the calling thread. Prints
+/// Sends items through 8 trivial stages over tokio's bounded channels, a task per stage, on the calling thread. Prints
 /// `rate_million`.
 pub fn tokio_pipeline(effort: Effort) {
     print_version("tokio");
@@ -188,7 +188,7 @@ pub fn tokio_pipeline(effort: Effort) {
     print_figure("rate_million", 1e-6 / seconds);
 }
 
-/// Two tasks that signal each other by two of tokio's semaphores, on the calling thread. Prints `loop_us`.
+/// Runs two tasks that signal each other with two tokio semaphores, on the calling thread. Prints `loop_us`.
 pub fn tokio_semaphore_loop(effort: Effort) {
     use std::sync::Arc;
     use tokio::sync::Semaphore;
@@ -219,7 +219,7 @@ pub fn tokio_semaphore_loop(effort: Effort) {
     print_figure("loop_us", seconds * 1e6);
 }
 
-/// The 18 long stages of a pipeline in a plain loop. Prints `seconds`.
+/// Runs the 18 long stages of a pipeline in a plain loop. Prints `seconds`.
 pub fn loop_pipeline(_effort: Effort) {
     let started = Instant::now();
     let through =

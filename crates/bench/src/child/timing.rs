@@ -1,12 +1,12 @@
 //! Measuring in a timed process: repeated steps, the median of batches, cores, and the lines that it prints.
 //!
-//! It knows no child and no target. Invariant: side 0 and side 1 never get the same core if the process may use two.
+//! It knows no child and no target. Invariant: side 0 and side 1 never share a core if the process may use two.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Work of a timed program for one figure: a number of batches of a least length; the median counts.
+/// Work of a timed program for one figure: a number of batches of a minimum length; the median counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Least length of one batch.
@@ -16,7 +16,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Reads back what [`crate::program`] hands to a child: milliseconds and repetitions.
+    /// Reads back the words that [`crate::program`] passes to a child: milliseconds and repetitions.
     ///
     /// # Errors
     /// One line that names the word.
@@ -45,8 +45,8 @@ pub fn print_version(library: &str) {
     println!("version {library} {}", version.unwrap_or("of unknown version"));
 }
 
-/// The median of the seconds that one step takes. `step(count)` does `count` steps and returns when the
-/// last has ended.
+/// Returns the median of the seconds per step. `step(count)` does `count` steps and returns when the last one has
+/// ended.
 pub fn seconds_per_step(effort: Effort, mut step: impl FnMut(u64)) -> f64 {
     let mut time = |count| {
         let start = Instant::now();
@@ -57,7 +57,7 @@ pub fn seconds_per_step(effort: Effort, mut step: impl FnMut(u64)) -> f64 {
     median((0..effort.repetitions).map(|_| time(count).as_secs_f64() / count as f64).collect())
 }
 
-/// The median of the seconds that a step of fixed size takes, the first one not counted.
+/// Returns the median of the seconds per step of fixed size, excluding the first one.
 pub fn seconds_of_whole(effort: Effort, mut step: impl FnMut()) -> f64 {
     step();
     let time = |_| {
@@ -68,7 +68,7 @@ pub fn seconds_of_whole(effort: Effort, mut step: impl FnMut()) -> f64 {
     median((0..effort.repetitions).map(time).collect())
 }
 
-/// The middle one of an odd number of values.
+/// Returns the middle one of an odd number of values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
@@ -82,10 +82,10 @@ fn calibrate(batch: Duration, time: &mut impl FnMut(u64) -> Duration) -> u64 {
     count
 }
 
-/// Cores that the process might use when it first asked; pinning a thread narrows what its children see.
+/// Cores that the process could use at the first query; pinning a thread narrows them for its children.
 static CORES: OnceLock<Vec<usize>> = OnceLock::new();
 
-/// Looks up the cores. To be called by the first thread before any is pinned or started.
+/// Looks up the cores. Must be called by the first thread, before any is pinned or started.
 pub fn prepare() {
     CORES.get_or_init(|| {
         let allowed = sched_getaffinity(None).expect("the own affinity can be read");
@@ -93,7 +93,7 @@ pub fn prepare() {
     });
 }
 
-/// Pins the calling thread to the `side`-th core that the process may use, counted round.
+/// Pins the calling thread to core number `side` of those that the process may use, wrapping around.
 pub fn pin(side: usize) {
     let cores = CORES.get().expect("`prepare` was called first");
     let mut one = CpuSet::new();

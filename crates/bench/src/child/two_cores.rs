@@ -1,9 +1,10 @@
 //! Communication of two cores without Isles: the lower bounds and the plain peers of a message.
 //!
-//! The exchange of one cache line (what no message can beat), the copy of 2 MB by one core (the bound on a message that
-//! is copied once), a wake-up by the kernel (the floor under a message to a sleeping place), and crossbeam's bounded
-//! channels (Rust's usual means where memory is shared). Rings are in `ring`. Invariants: the copy is not optimised
-//! away; the sleeper is in the kernel before the clock starts; a batch ends when its last message has been taken.
+//! The exchange of one cache line (a lower bound for any message), the copy of 2 MB by one core (the bound for a
+//! message that is copied once), a wake-up by the kernel (the floor for a message to a sleeping place), and
+//! crossbeam's bounded channels (the usual means in Rust for shared memory). Rings are in `ring`. Invariants: the copy
+//! is not optimised away; the sleeper is in the kernel before the clock starts; a batch ends when its last message has
+//! been taken.
 
 use crate::child::timing::Effort;
 use crate::child::timing::{median, pin, print_figure, print_version, seconds_per_step};
@@ -55,7 +56,7 @@ fn answer(line: &Line) {
 
 const BYTES: usize = 2 << 20;
 
-/// Prints `copy_gb` in 10⁹ bytes a second.
+/// Prints `copy_gb` in 10⁹ bytes per second.
 pub fn memcpy(effort: Effort) {
     pin(0);
     let (from, mut to) = (vec![1_u8; BYTES], vec![2_u8; BYTES]);
@@ -69,10 +70,10 @@ pub fn memcpy(effort: Effort) {
 
 const END: u32 = u32::MAX;
 
-/// Long enough for the sleeper to reach the kernel: a place with a processor of its own looks for work for 50 µs before
-/// it sleeps, or 250 µs after short sleeps.
+/// Long enough for the sleeper to reach the kernel: a place with its own processor looks for work for 50 µs before it
+/// sleeps, or 250 µs after short sleeps.
 ///
-/// It is the same for places and for the bare futex: what a wake costs grows with the time since the sleeper fell
+/// It is the same for places and for the bare futex: the cost of a wake grows with the time since the sleeper fell
 /// asleep (on a virtual host 20 µs after 50 µs, 26 µs after 400 µs), because an idle processor sleeps ever deeper.
 pub const PAUSE: Duration = Duration::from_micros(450);
 
@@ -108,7 +109,7 @@ pub fn keep_busy(pause: Duration) {
     while start.elapsed() < pause {}
 }
 
-/// The seconds from the wake to the answer.
+/// Returns the seconds from the wake to the answer.
 fn round(call: &Word, reply: &Word, number: u32, pause: Duration) -> f64 {
     keep_busy(pause);
     let start = Instant::now();
@@ -122,7 +123,7 @@ fn sleeper(call: &Word, reply: &Word) {
     pin(1);
     let mut last = 0;
     loop {
-        // An error means that the word has changed or a signal came: both are looked at below.
+        // An error means that the word has changed or a signal arrived; both are checked below.
         let _ = futex::wait(&call.0, futex::Flags::PRIVATE, last, None);
         let seen = call.0.load(Acquire); // PAIR bench.wake.call: observe
         if seen == END {
@@ -160,7 +161,7 @@ pub fn crossbeam(effort: Effort) {
     print_figure("rate_million", rate(effort));
 }
 
-/// Millions of messages a second, one way; zero asks for an answer that all were taken.
+/// Returns the millions of messages per second, one way; zero asks for an acknowledgement of all.
 fn rate(effort: Effort) -> f64 {
     let (way, messages) = bounded::<u64>(1024);
     let (all_taken, taken) = bounded::<()>(1);

@@ -20,28 +20,28 @@ pub const SERVER: &str = "BENCH_DASHBOARD";
 /// Time limit of a child.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The flood with a page open. Prints what the flood prints, and `snapshots`, which the page was sent.
+/// Runs the flood with an open page. Prints the flood's figures, and `snapshots`, the number sent to the page.
 pub fn flood(effort: Effort) {
     with_page("isles-flood", effort);
 }
 
-/// Betweenness of power, several times, with a page open. Prints what that prints, and `snapshots`.
+/// Runs betweenness of power several times, with an open page. Prints its figures, and `snapshots`.
 pub fn power(effort: Effort) {
     with_page("isles-betweenness-power-often", effort);
 }
 
-/// Betweenness of hep-th, several times, with a page open. Prints what that prints, and `snapshots`.
+/// Runs betweenness of hep-th several times, with an open page. Prints its figures, and `snapshots`.
 pub fn hep_th(effort: Effort) {
     with_page("isles-betweenness-hep-th-often", effort);
 }
 
-/// The recorded flood, without observers. Prints the figures of the flood.
+/// Runs the recorded flood, without observers. Prints the figures of the flood.
 pub fn recorded_flood(effort: Effort) {
     let folder = Folder::new();
     forward_figures(&mut child("isles-flood", effort, "ISLES_RECORD", &folder.0.join("run")));
 }
 
-/// One flood with a trace, which keeps the first events only. Prints the figures of the flood.
+/// Runs one flood with a trace that keeps only the first events. Prints the figures of the flood.
 pub fn traced_flood(effort: Effort) {
     let folder = Folder::new();
     forward_figures(&mut child(
@@ -52,7 +52,7 @@ pub fn traced_flood(effort: Effort) {
     ));
 }
 
-/// A short flood with a trace that keeps all events. Prints the figures of the flood.
+/// Runs a short flood with a trace that keeps all events. Prints the figures of the flood.
 pub fn traced_short(effort: Effort) {
     let folder = Folder::new();
     forward_figures(&mut child(
@@ -73,7 +73,7 @@ fn with_page(name: &str, effort: Effort) {
     print_figure("snapshots", snapshots as f64);
 }
 
-/// A child of this binary, with `variable` set to `path`.
+/// Returns a command for a child of this binary, with `variable` set to `path`.
 fn child(name: &str, effort: Effort, variable: &str, path: &Path) -> Command {
     let program = std::env::current_exe().expect("the own program can be found");
     let mut command = Command::new(program);
@@ -106,7 +106,7 @@ impl Drop for Folder {
     }
 }
 
-/// A page that is open: the server, and who reads its stream.
+/// An open page: the server, and the reader of its stream.
 struct Page {
     server: Child,
     reader: JoinHandle<u64>,
@@ -124,7 +124,7 @@ impl Page {
         Page { server, reader: std::thread::spawn(move || read(stderr)) }
     }
 
-    /// Ends the server; returns how many snapshots it has sent.
+    /// Ends the server; returns the number of snapshots that it has sent.
     fn close(mut self) -> u64 {
         let _ = self.server.kill(); // it may have ended with its run
         let _ = self.server.wait();
@@ -132,7 +132,7 @@ impl Page {
     }
 }
 
-/// Reads the address in what the server says, then its stream to the end; returns how many snapshots it had.
+/// Reads the address in the server's output, then its stream to the end; returns the number of snapshots.
 fn read(mut stderr: impl BufRead) -> u64 {
     let mut line = String::new();
     let address = loop {

@@ -1,10 +1,9 @@
 //! Whole programs, timed from outside or without places: the first `./run`, two runs at once, the sequential kernel.
 //!
-//! The first `./run` on a fresh machine starts a whole build. The downloads of its packages are in the figure, Rust
-//! itself is not; sources, build folder, Cargo's folder and data cache are fresh. Two runs of one place each at the
-//! same time are not placed: whether they get in each other's way is the question. The kernel of betweenness is that of
-//! the application. Invariants: nothing built or fetched earlier is found; reading a graph is not timed, as it is not
-//! for the peer.
+//! The first `./run` on a fresh machine includes a whole build. The figure includes the downloads of its packages, but
+//! not those of Rust itself; sources, build folder, Cargo's folder and data cache are fresh. Two simultaneous runs of
+//! one place each are not pinned, to find out whether they interfere. The kernel of betweenness is that of the
+//! application. Invariants: no earlier build or download is used; reading a graph is not timed, as for the peer.
 
 use crate::child::timing::Effort;
 use crate::child::timing::{median, print_figure};
@@ -90,7 +89,7 @@ pub fn side_by_side(_effort: Effort) {
     print_figure("together_s", median(together.collect()));
 }
 
-/// The seconds of the main job at one place, in a process of its own.
+/// Returns the seconds of the main job at one place, in its own process.
 fn betweenness() -> f64 {
     let task = BC_POWER;
     let mut command =
@@ -100,12 +99,12 @@ fn betweenness() -> f64 {
     output.figure(SECONDS).expect("the run reports its seconds")
 }
 
-/// The application's kernel without any place, on power. Prints `seconds`.
+/// Runs the application's kernel without places, on power. Prints `seconds`.
 pub fn sequential_power(_effort: Effort) {
     sequential("power");
 }
 
-/// The same on hep-th.
+/// Runs the same on hep-th.
 pub fn sequential_hep_th(_effort: Effort) {
     sequential("hep-th");
 }
@@ -122,7 +121,7 @@ fn sequential(name: &str) {
     std::hint::black_box(scores); // so that the work is not left out
 }
 
-/// The graph as the peers read it: undirected, every edge of length one.
+/// Returns the graph as the peers read it: undirected, with edges of length one.
 pub fn graph(name: &str) -> Graph {
     open(name, &ReadOptions { weights: Weights::Ignored, directed: false })
         .unwrap_or_else(|error| panic!("{error}"))
@@ -131,7 +130,7 @@ pub fn graph(name: &str) -> Graph {
 /// Time limit of a search in the time-expanded graph.
 const PLANNER_LIMIT: Duration = Duration::from_secs(200);
 
-/// The example of the path planner that searches in the time-expanded graph, too.
+/// Returns the example of the path planner that also searches the time-expanded graph.
 fn expanded() -> PathBuf {
     built_example("isles-path", "expanded").unwrap_or_else(|missing| panic!("{}", missing.why))
 }
@@ -147,17 +146,17 @@ fn figure(output: &Output, name: &str) -> f64 {
     output.figure(name).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// The planner over the table. Prints `search_ms`.
+/// Runs the planner over the table. Prints `search_ms`.
 pub fn path_planner(effort: Effort) {
     print_figure("search_ms", figure(&searched("planner", effort), "search_ms"));
 }
 
-/// Petgraph in the expanded graph. Prints `search_ms`.
+/// Runs petgraph in the expanded graph. Prints `search_ms`.
 pub fn path_petgraph(effort: Effort) {
     print_figure("search_ms", figure(&searched("petgraph", effort), "search_ms"));
 }
 
-/// networkx in the expanded graph, once, because it takes long. Prints `search_ms`.
+/// Runs networkx in the expanded graph, only once because it is slow. Prints `search_ms`.
 pub fn path_networkx(effort: Effort) {
     let expected = figure(&searched("planner", effort), "arrival_s");
     let folder = WorkFolder::open().unwrap_or_else(|why| panic!("{why}"));
@@ -175,7 +174,7 @@ pub fn path_networkx(effort: Effort) {
     print_figure("search_ms", figure(&output, "search_ms"));
 }
 
-/// The example of the crate of shared pages.
+/// Runs the example of the crate of shared pages.
 pub fn svm_faults(_: Effort) {
     run_faults(
         "pages",
@@ -183,7 +182,7 @@ pub fn svm_faults(_: Effort) {
     );
 }
 
-/// The bare handler of faults of the same example.
+/// Runs the bare fault handler of the same example.
 pub fn svm_bare(_: Effort) {
     run_faults("bare", &["bare_us", "busy_bare_us"]);
 }
@@ -197,7 +196,7 @@ fn run_faults(part: &str, names: &[&str]) {
     }
 }
 
-/// Prints `start_ms`: a guest of the hypervisor from nothing to its end.
+/// Prints `start_ms`: the whole life of a guest of the hypervisor.
 pub fn guest_start(_: Effort) {
     let program = built_with("isles-guest", "isles-hypervisor", "guests");
     let program = program.unwrap_or_else(|missing| panic!("{}", missing.why));

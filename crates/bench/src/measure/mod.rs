@@ -1,21 +1,21 @@
 //! Measurements: questions, the programs that answer them, and targets.
 //!
-//! Its own file so that [`crate::suite`] is a plain table. It runs nothing. Invariant: a verdict is reached only from
-//! figures of the same run; a target of which a peer is absent is not judged.
+//! A separate file so that [`crate::suite`] is a plain table. It runs nothing. Invariant: a verdict uses only figures
+//! of the same run; a target without its peer is not judged.
 
 use crate::program::Program;
 use crate::samples::Samples;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Programs that are run in turn, and the questions that their figures answer.
+/// Programs that are run in turn, and the questions answered by their figures.
 pub struct Group {
     /// Name for `--only`.
     pub name: &'static str,
     /// Number of places and machine, in words.
     pub setting: &'static str,
-    /// `true` if a round takes minutes: then there are [`SLOW_RUNS`] at most, and `--quick` leaves the group out and
-    /// says so.
+    /// `true` if a round takes minutes: then there are at most [`SLOW_RUNS`], and `--quick` leaves the group out and
+    /// reports it.
     pub slow: bool,
     /// The programs, in the order in which each round runs them.
     pub contenders: &'static [Contender],
@@ -30,7 +30,7 @@ pub const SLOW_RUNS: usize = 3;
 pub struct Contender {
     /// Its name in the table; unique in its group.
     pub label: &'static str,
-    /// Program that is started.
+    /// The program to start.
     pub program: Program,
 }
 
@@ -46,17 +46,17 @@ pub struct Row {
     pub better: Better,
     /// Our figure.
     pub ours: Figure,
-    /// The figures of peers: the best one is named in the row and decides.
+    /// The figures of peers: the best one is named in the row and is the baseline.
     pub peers: &'static [Figure],
-    /// Figures for comparison that do not decide: lower bounds, and other forms of ours.
+    /// Figures for comparison that are no baseline: lower bounds, and other forms of ours.
     pub beside: &'static [Figure],
-    /// Targets of our figure; none if the row only informs.
+    /// Targets of our figure; empty if the row only informs.
     pub targets: &'static [Target],
     /// The row that must accompany this one in a document.
     pub quoted_with: Option<&'static str>,
 }
 
-/// One value that one contender prints.
+/// One value printed by one contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Figure {
     /// Label of the contender.
@@ -66,7 +66,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Its name without the unit, which is the last word.
+    /// Returns its name without the unit, which is the last word.
     fn words(self) -> String {
         self.name.rsplit_once('_').map_or(self.name, |(words, _)| words).replace('_', " ")
     }
@@ -97,14 +97,14 @@ pub enum Target {
         /// Their name in a sentence.
         words: &'static str,
     },
-    /// This many times faster than one figure beside; for rows where less is better.
+    /// This many times faster than one figure of `beside`; for rows where less is better.
     Speedup {
         /// Least speedup.
         limit: f64,
         /// The contender, by label.
         over: &'static str,
     },
-    /// At most this much more than one figure beside, in the row's unit.
+    /// At most this much more than one figure of `beside`, in the row's unit.
     Beyond {
         /// Largest difference.
         limit: f64,
@@ -125,7 +125,7 @@ pub struct Verdict {
     pub judgement: Judgement,
     /// Value reached, in the target's terms; `None` if it is not judged.
     pub reached: Option<Samples>,
-    /// The peer that the ratio is with, or why there is no verdict.
+    /// The peer of the ratio, or the reason why there is no verdict.
     pub remark: String,
 }
 
@@ -133,15 +133,15 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
-    /// In every run.
+    /// Met in every run.
     Met,
-    /// By the median, but not in every run.
+    /// Met by the median, but not in every run.
     MetBorderline,
-    /// In some run, but not by the median.
+    /// Met in some run, but not by the median.
     MissedBorderline,
-    /// In no run.
+    /// Met in no run.
     Missed,
-    /// A figure that the target needs is not there.
+    /// A figure that the target needs is missing.
     NotJudged,
 }
 
@@ -154,12 +154,12 @@ struct Comparison {
 }
 
 impl Row {
-    /// Our figure.
+    /// Returns our figure.
     pub fn ours<'a>(&self, figures: &'a Figures) -> Option<&'a Samples> {
         samples(figures, self.ours)
     }
 
-    /// All its figures: ours, the peers', those beside.
+    /// Returns all its figures: ours, the peers', and those of `beside`.
     pub fn figures(&self) -> impl Iterator<Item = Figure> {
         std::iter::once(self.ours).chain(self.peers.iter().copied()).chain(self.beside.iter().copied())
     }
@@ -172,7 +172,7 @@ impl Row {
         }
     }
 
-    /// The peer with the best median of those that were measured.
+    /// Returns the measured peer with the best median.
     pub fn best_peer<'a>(&self, figures: &'a Figures) -> Option<(Figure, &'a Samples)> {
         self.best(self.peers, figures)
     }
@@ -197,7 +197,7 @@ impl Row {
         }
     }
 
-    /// Fails with the figures that are missing: the best of those that happen to be installed is not the best.
+    /// Fails with the missing figures: the best of the installed peers need not be the best of all.
     fn comparison(&self, target: &Target, figures: &Figures) -> Result<Comparison, String> {
         let named: Vec<Figure> = match target {
             Target::Value(_) => vec![],
@@ -236,7 +236,7 @@ impl Row {
         })
     }
 
-    /// The target as an inequality.
+    /// Returns the target as an inequality.
     pub fn words(&self, target: &Target) -> String {
         let bound = match self.better {
             Better::Less => "<=",
@@ -279,7 +279,7 @@ impl Judgement {
         }
     }
 
-    /// The word for it.
+    /// Returns the word for the judgement.
     pub fn word(self) -> &'static str {
         match self {
             Judgement::Met => "met",
@@ -291,7 +291,7 @@ impl Judgement {
     }
 }
 
-/// The values of one figure, if it was measured.
+/// Returns the values of one figure, if it was measured.
 pub fn samples(figures: &Figures, figure: Figure) -> Option<&Samples> {
     figures.get(&(figure.contender, figure.name.to_owned()))
 }

@@ -1,5 +1,5 @@
-//! Availability of programs: those that are installed, those of ours that are built on demand, and the reason why a
-//! contender is missing.
+//! Availability of programs: installed ones, our own that are built on demand, and the reason why a contender is
+//! missing.
 
 use crate::install::Package;
 use isles_app::companion::Companion;
@@ -17,18 +17,18 @@ pub struct Missing {
     pub why: String,
     /// Remedy for the user.
     pub remedy: String,
-    /// Package to install, if that is all.
+    /// Package to install, if that is sufficient.
     #[serde(skip)]
     pub package: Option<Package>,
 }
 
 impl Missing {
-    /// A thing that is not there, and how to get it.
+    /// Creates the reason for a missing thing, and its remedy.
     pub fn new(why: impl Into<String>, remedy: impl Into<String>) -> Missing {
         Missing { why: why.into(), remedy: remedy.into(), package: None }
     }
 
-    /// A thing that a package brings.
+    /// Creates the reason for a thing that a package provides.
     pub fn of_package(why: impl Into<String>, package: Package) -> Missing {
         Missing { why: why.into(), remedy: package.to_string(), package: Some(package) }
     }
@@ -45,8 +45,8 @@ pub fn is_installed(program: impl AsRef<OsStr>) -> bool {
     quiet.is_ok()
 }
 
-/// The program of another package of ours: inside the sources as they are now, elsewhere what lies beside this
-/// program.
+/// Returns the program of another of our packages: inside the checkout built from the current sources, elsewhere the
+/// file beside this program.
 ///
 /// # Errors
 /// It is not there, or cannot be built.
@@ -58,7 +58,8 @@ pub fn built(program: &str) -> Result<PathBuf, Missing> {
     of_release(Path::new(program), &format!("cargo build --release -p {package}"))
 }
 
-/// An example of a package of ours, as [`built`]: a peer that is a Rust library, which only the package.s tests need.
+/// Returns an example of one of our packages, as [`built`]: a peer that is a Rust library needed only by the package's
+/// tests.
 ///
 /// # Errors
 /// It is not there, or cannot be built.
@@ -68,7 +69,7 @@ pub fn built_example(package: &str, name: &str) -> Result<PathBuf, Missing> {
     of_release(&Path::new("examples").join(name), &how)
 }
 
-/// The program of a package of ours that has it with a feature only, as [`built`].
+/// Returns a program that needs a feature of its package, as [`built`].
 ///
 /// # Errors
 /// It is not there, or cannot be built.
@@ -77,7 +78,7 @@ pub fn built_with(program: &str, package: &str, feature: &str) -> Result<PathBuf
     of_release(Path::new(program), &format!("cargo build --release -p {package} --features {feature}"))
 }
 
-/// The file of that name in the folder of this program.
+/// Returns the file with that name in the folder of this program.
 fn of_release(file: &Path, how: &str) -> Result<PathBuf, Missing> {
     let path = own_program()?.with_file_name("").join(file);
     let lacks = || Missing::new(format!("{} not found", file.display()), how);
@@ -88,13 +89,13 @@ fn own_program() -> Result<PathBuf, Missing> {
     std::env::current_exe().map_err(|error| Missing::new(format!("own program: {error}"), "start it again"))
 }
 
-/// Builds what these words of Cargo name, if this program lies in the checkout where it was built.
+/// Builds the target of these Cargo arguments, if this program is in the checkout where it was built.
 fn up_to_date(words: &[&str]) -> Result<(), Missing> {
     let own = own_program()?;
     let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let target = own.parent().filter(|folder| folder.ends_with("release")).and_then(Path::parent);
     let Some(target) = target.filter(|_| checkout.join("Cargo.toml").is_file()) else { return Ok(()) };
-    // Sources that change while the bench runs are no matter of it, so each is built once.
+    // Changes of the sources while the bench runs are ignored, so each is built once.
     static BUILT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut known = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     if !known.contains(&words.join(" ")) {

@@ -1,7 +1,7 @@
-//! Start of each contender, or the reason why it cannot start.
+//! The command that starts each contender, or the reason why it cannot start.
 //!
-//! It does not know what the figures mean. Invariant: a contender is either a command that can be run or an [`Missing`]
-//! that says how to get it.
+//! It does not know the meaning of the figures. Invariant: a contender is either a command that can be run or a
+//! [`Missing`] with its remedy.
 
 pub mod available;
 
@@ -57,7 +57,7 @@ pub enum Program {
         /// Numbers of ranks and hosts.
         ranks: Ranks,
     },
-    /// A program that is part of this binary and opens a page on one of ours.
+    /// A program that is part of this binary and opens a page on one of our runs.
     Watched {
         /// The name of the child.
         child: &'static str,
@@ -79,7 +79,7 @@ pub enum Program {
     MpiKernel {
         /// MPI library.
         library: MpiLibrary,
-        /// The kernel and its numbers, divided by blanks.
+        /// The kernel and its numbers, separated by blanks.
         words: &'static str,
         /// Numbers of ranks and hosts.
         ranks: Ranks,
@@ -95,9 +95,9 @@ pub enum Program {
         /// Value of `ISLES_COLLECTIVES`, if it is set.
         collectives: Option<&'static str>,
     },
-    /// `peers/ocean.c` over as many steps as the task of the application.
+    /// `peers/ocean.c` with the steps of the application's task.
     OceanLoop {
-        /// `true` if it is built for the processor at hand, not for any of its kind as the application is.
+        /// `true` if it is built for the processor at hand, not for a generic one as the application is.
         is_native: bool,
     },
     /// `peers/hpcc.sh`, which runs HPCC with two ranks.
@@ -117,7 +117,7 @@ pub enum Program {
         model: &'static str,
         /// Style of communication, with or without mailboxes.
         style: &'static str,
-        /// Messages, or there-and-backs, of each host.
+        /// Number of messages, or round trips, of each host.
         messages: u32,
         /// Bytes of a message.
         bytes: u32,
@@ -152,19 +152,19 @@ pub enum Program {
 pub struct AppTask {
     /// The application's name.
     pub name: &'static str,
-    /// Its arguments, divided by blanks.
+    /// Its arguments, separated by blanks.
     pub words: &'static str,
-    /// The number in its JSON document whose rate is a figure, if one is.
+    /// The number in its JSON document whose rate is a figure, if any.
     pub counted: Option<&'static str>,
 }
 
 impl AppTask {
-    /// The program.
+    /// Returns the name of the program.
     pub fn program(self) -> String {
         format!("isles-{}", self.name)
     }
 
-    /// All arguments: its own, and that its document goes to standard output and nothing else is written.
+    /// Returns all arguments: its own, and those that send its document to standard output and disable other files.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         self.words.split(' ').chain(["--json", "-", "--csv", "/dev/null"])
     }
@@ -184,7 +184,7 @@ fn of_places(places: u32, effort: Effort) -> Effort {
 }
 
 impl Program {
-    /// The command that prints this contender's figures; builds it first where it must.
+    /// Returns the command that prints this contender's figures, building it first if necessary.
     ///
     /// # Errors
     /// A tool is missing; the error says how to install it.
@@ -260,7 +260,7 @@ impl Program {
 }
 
 impl Program {
-    /// The figure of its output whose rate is a figure, too.
+    /// Returns the figure of its output whose rate is also a figure.
     pub fn counted(&self) -> Option<&'static str> {
         match self {
             Program::App { task, .. } | Program::AppMpi { task, .. } => task.counted,
@@ -269,7 +269,7 @@ impl Program {
     }
 }
 
-/// A child of this binary that needs QEMU and `isles-bare`.
+/// Returns a child of this binary that needs QEMU and `isles-bare`.
 fn bare_cores(name: &str, effort: Effort) -> Result<Command, Missing> {
     if !is_installed("qemu-system-x86_64") {
         return Err(Missing::of_package("qemu-system-x86_64 not found", Package::Debian("qemu-system-x86")));
@@ -278,7 +278,7 @@ fn bare_cores(name: &str, effort: Effort) -> Result<Command, Missing> {
     this_binary(name, effort)
 }
 
-/// Checks that this host has guests.
+/// Checks that this host supports guests.
 fn needs_kvm() -> Result<(), Missing> {
     match File::options().read(true).write(true).open(KVM) {
         Ok(_) => Ok(()),
@@ -286,7 +286,7 @@ fn needs_kvm() -> Result<(), Missing> {
     }
 }
 
-/// A child of this program, or of a build of it that has guests.
+/// Returns a child of this program, or of a build of it with guests.
 fn with_guests(folder: &WorkFolder, child: &str, machine: &str, effort: Effort) -> Result<Command, Missing> {
     needs_kvm()?;
     let mut command = if cfg!(feature = "guests") {
@@ -332,7 +332,7 @@ fn ocean_loop(folder: &WorkFolder, is_native: bool, effort: Effort) -> Result<Co
 }
 
 fn hpcc(folder: &WorkFolder) -> Result<Command, Missing> {
-    // HPCC takes no options: with `--version`, it would run.
+    // HPCC takes no options: it would run with `--version`.
     let is_there = succeeds(Command::new("sh").args(["-c", "command -v hpcc"]));
     if !is_there || !is_installed("mpirun.openmpi") {
         return Err(Missing::of_package("hpcc not found", Package::Debian("hpcc openmpi-bin")));
@@ -379,7 +379,7 @@ fn simgrid(folder: &WorkFolder, words: [&str; 5]) -> Result<Command, Missing> {
     Ok(command)
 }
 
-/// A script on the edges of a graph, in Python that has `module`.
+/// Returns a Python script, with `module`, on the edges of a graph.
 fn with_edges(
     folder: &WorkFolder,
     module: &'static str,
@@ -394,7 +394,7 @@ fn with_edges(
     Ok(command)
 }
 
-/// Python that has `module`.
+/// Returns Python with `module`.
 fn python_with(folder: &WorkFolder, module: &'static str) -> Result<Command, Missing> {
     let python = || {
         let mut python = Command::new("python3");

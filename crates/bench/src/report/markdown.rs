@@ -1,8 +1,8 @@
 //! Tables of figures in documents, filled by the bench.
 //!
-//! Its own file because a document keeps its own words: only what lies between two marks is replaced, and the first
-//! mark says which rows are wanted. It measures nothing. Invariant: a table says of which machine, day and commit it
-//! is, over how many runs, and shows the spread beside each median.
+//! A separate file because a document keeps its own text: only the part between two marks is replaced, and the first
+//! mark selects the rows. It measures nothing. Invariant: a table names its machine, day, commit and number of runs,
+//! and shows the spread beside each median.
 
 use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
 use crate::report::table::{self, digits};
@@ -19,10 +19,10 @@ const END: &str = "<!-- end of figures -->";
 /// Longest line of a paragraph.
 const COLUMNS: usize = 120;
 
-/// Fills the tables of these documents; one that is not there becomes a document with a table of all rows.
+/// Fills the tables of these documents; a missing one is created with a table of all rows.
 ///
 /// # Errors
-/// One line: the file, and what is wrong with it or with its marks.
+/// One line with the file, and its error or that of its marks.
 pub fn fill(session: &Session, documents: &[PathBuf]) -> Result<(), String> {
     if documents.is_empty() {
         return Ok(());
@@ -60,7 +60,8 @@ fn filled(text: &str, session: &Session) -> Result<String, String> {
     Ok(result + rest)
 }
 
-/// The circumstances and the rows; `wanted` is `: NAME, NAME`, nothing for all, or ` in short: NAME = WORDS; ..`.
+/// Returns the circumstances and the rows; `wanted` is `: NAME, NAME`, empty for all, or ` in short: NAME = WORDS;
+/// ..`.
 fn table(session: &Session, wanted: &str) -> Result<String, String> {
     if let Some(rows) = wanted.trim().strip_prefix("in short:") {
         return short_table(session, rows);
@@ -88,7 +89,8 @@ fn table(session: &Session, wanted: &str) -> Result<String, String> {
     }
 }
 
-/// The named rows in their order, each with its own words, the medians and the best peer; without targets and spread.
+/// Returns the named rows in their order, each with its own words, the medians and the best peer; without targets and
+/// spread.
 fn short_table(session: &Session, rows: &str) -> Result<String, String> {
     let machine = &session.machine;
     let mut text = wrapped(&format!(
@@ -121,7 +123,7 @@ fn short_table(session: &Session, rows: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// The rows that a mark names, and those that must accompany them.
+/// Returns the rows that a mark names, and those that must accompany them.
 fn names(list: &str) -> Result<BTreeSet<String>, String> {
     let mut names: BTreeSet<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
     let all = || Suite::ALL.into_iter().flat_map(|suite| suite.groups()).flat_map(|group| group.rows);
@@ -154,7 +156,7 @@ fn circumstances(session: &Session) -> String {
     ))
 }
 
-/// The text in lines of at most [`COLUMNS`].
+/// Wraps the text into lines of at most [`COLUMNS`].
 fn wrapped(text: &str) -> String {
     let (mut lines, mut column) = (String::new(), 0);
     for word in text.split_whitespace() {
@@ -196,17 +198,17 @@ fn write_row(text: &mut String, row: &Row, outcome: &SessionOutcome, runs: usize
     );
 }
 
-/// The median, and the smallest and the largest value if there are several.
+/// Returns the median, and the smallest and the largest value if there are several.
 fn spread(values: &Samples) -> String {
     table::spread(values).replace(" to ", "–")
 }
 
-/// A target with the signs of mathematics.
+/// Returns a target with mathematical signs.
 fn typeset(target: &str) -> String {
     micro(target).replace("<=", "≤").replace(">=", "≥").replace(" x ", " × ")
 }
 
-/// A unit, or a sentence that ends in one, with the sign for a millionth.
+/// Returns a unit, or a sentence that ends in one, with the micro sign.
 fn micro(text: &str) -> String {
     match text.strip_suffix("us") {
         Some(rest) if rest.is_empty() || rest.ends_with(' ') => format!("{rest}µs"),
@@ -226,7 +228,7 @@ fn phrase(verdict: &Verdict, value: &str, ratio: &str) -> String {
     }
 }
 
-/// All peers from the best to the worst, then absent ones, then the figures beside.
+/// Returns all peers from the best to the worst, then absent ones, then the figures of `beside`.
 fn peers(row: &Row, outcome: &SessionOutcome) -> String {
     let measured = |of: &[Figure]| {
         let present = of.iter().filter_map(|peer| Some((*peer, samples(&outcome.figures, *peer)?)));

@@ -1,8 +1,8 @@
 //! The outcome as JSON, written and read back.
 //!
-//! Its own file because programs read it: its fields are a promise, the table's words are not. Verdicts are written for
-//! those programs, and computed anew from the values when a file is read back: a table always shows the targets of the
-//! version that makes it. Invariant: `format` changes when a field changes its meaning.
+//! A separate file because programs read it: its fields are stable, the table's words are not. Verdicts are written
+//! for those programs, and recomputed from the values when a file is read back: a table always shows the targets of
+//! the version that writes it. Invariant: `format` changes when the meaning of a field changes.
 
 pub mod markdown;
 pub mod table;
@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// 3: `peers` decide and `beside` do not, a verdict has a `judgement` and all values of what was `reached`; each
-/// figure has its name.
+/// 3: `peers` are baselines and `beside` are not, a verdict has a `judgement` and all values of `reached`; each figure
+/// has its name.
 const FORMAT: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
@@ -80,10 +80,10 @@ pub fn write(session: &Session, path: &Path) -> Result<(), String> {
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Reads sessions back; several of one suite, commit, processor and effort become one with the runs of all.
+/// Reads sessions back; several with the same suite, commit, processor and effort are joined into one with all runs.
 ///
 /// # Errors
-/// One line that names the file and what is wrong with it.
+/// One line with the file and its error.
 pub fn read(paths: &[PathBuf]) -> Result<Session, String> {
     let mut whole: Option<Session> = None;
     for path in paths {
@@ -155,7 +155,7 @@ fn figure_report(figure: Figure, outcome: &SessionOutcome) -> Option<FigureRepor
     })
 }
 
-/// The session that the text holds; its rows and contenders are looked up in the suite.
+/// Parses a session; its rows and contenders are looked up in the suite.
 fn session(text: &str) -> Result<Session, String> {
     #[derive(Deserialize)]
     struct FormatNumber {

@@ -1,7 +1,6 @@
 //! The outcome as a table of text.
 //!
-//! It computes nothing but ratios. Invariant: every row states question, unit, setting and target, also when it has no
-//! figure.
+//! It computes only ratios. Invariant: every row states question, unit, setting and target, even without a figure.
 
 use crate::machine::LOAD_DOUBTFUL;
 use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
@@ -11,7 +10,7 @@ use crate::suite::Suite;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// All rows of a suite with their targets.
+/// Returns all rows of a suite with their targets.
 pub fn list(suite: Suite) -> String {
     let mut text = String::new();
     for group in suite.groups() {
@@ -26,7 +25,7 @@ pub fn list(suite: Suite) -> String {
     text
 }
 
-/// The whole outcome.
+/// Returns the whole outcome.
 pub fn whole(session: &Session) -> String {
     let mut text = heading(session);
     for outcome in &session.groups {
@@ -110,13 +109,13 @@ fn sentence(verdict: &Verdict) -> String {
     format!("target {}:{reached} {}{remark}", verdict.target, verdict.judgement.word())
 }
 
-/// The median, and where there are several values the smallest and the largest.
+/// Returns the median, and the smallest and the largest value if there are several.
 pub fn spread(values: &Samples) -> String {
     let (min, median, max) = (digits(values.min()), digits(values.median()), digits(values.max()));
     if min == max { median } else { format!("{median} ({min} to {max})") }
 }
 
-/// Each missing peer once, with the way to get it.
+/// Returns each missing peer once, with its remedy.
 fn absences(session: &Session) -> String {
     let all = session.groups.iter().flat_map(|outcome| &outcome.absences);
     let lines: BTreeSet<String> =
@@ -131,7 +130,7 @@ fn absences(session: &Session) -> String {
     text
 }
 
-/// Returns a line on the groups that a first look leaves out.
+/// Returns a line on the groups left out of a quick run.
 fn left_out(session: &Session) -> String {
     match &session.left_out[..] {
         [] => String::new(),
@@ -158,7 +157,7 @@ fn summary(session: &Session) -> String {
     text
 }
 
-/// Three significant digits, without an exponent.
+/// Formats a number with three significant digits, without an exponent.
 pub fn digits(value: f64) -> String {
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
     let places = (2 - magnitude).clamp(0, 9) as usize;

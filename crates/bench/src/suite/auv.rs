@@ -1,7 +1,7 @@
-//! The suite `auv`: the ocean model beside a plain loop in C, the planner beside searches in the time-expanded graph.
+//! The suite `auv`: the ocean model beside a plain loop in C, and the planner beside searches in an expanded graph.
 //!
-//! It holds no code but the table. The loop in C computes the same bits; it is built twice, as Rust is built, for any
-//! processor of its kind, and for the one at hand.
+//! It contains only the table. The loop in C computes the same bits; it is built twice: for any processor of its kind,
+//! like the Rust code, and for the one at hand.
 
 use super::{ONE_PLACE, TWO_PLACES, app, figure};
 use crate::measure::{Better, Contender, Group, Row, Target};

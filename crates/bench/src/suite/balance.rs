@@ -1,7 +1,7 @@
-//! The suite `glb`: tasks that make tasks, with the plain loop of the same tasks beside them.
+//! The suite `glb`: tasks that create tasks, with a plain loop over the same tasks beside them.
 //!
-//! It holds no code but the table. Both sides visit the same tree with the same hash; the loop keeps the same stack,
-//! and neither splits nor looks for messages.
+//! It contains only the table. Both sides visit the same tree with the same hash; the loop keeps the same stack, but
+//! neither splits it nor polls for messages.
 
 use super::{ONE_PLACE, TWO_PLACES, app, figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};

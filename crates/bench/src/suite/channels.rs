@@ -1,8 +1,8 @@
-//! The suite `channels`: values between tasks that run, at two places and at one.
+//! The suite `channels`: values between running tasks, at two places and at one.
 //!
-//! It holds no code but the table. Invariant: a peer has channels of the same capacity, or messages that end as the
-//! send does. Go's channels are faster on one processor or on all, by what is measured: both are peers, and so the
-//! better one decides.
+//! It contains only the table. Invariant: a peer has channels of the same capacity, or messages with the same
+//! completion as the send. Depending on the measurement, Go's channels are faster on one processor or on all: both are
+//! peers, and the better one is the baseline.
 
 use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
 use super::{figure, mpich, of_better_mpi, open_mpi, ours};

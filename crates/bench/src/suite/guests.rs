@@ -1,8 +1,8 @@
 //! The suite `guests`: the start of a guest of the hypervisor, and messages between places that are guests, beside
 //! places that are processes.
 //!
-//! Its own file because its programs need the feature `guests` and `/dev/kvm`; without the device, its rows have no
-//! figure. It holds no code but the table. Invariant: both sides of a row run the same build of the same child.
+//! A separate file because its programs need the feature `guests` and `/dev/kvm`; without the device, its rows have no
+//! figure. It contains only the table. Invariant: both sides of a row run the same build of the same child.
 
 use super::{PAIR, figure};
 use crate::measure::{Better, Contender, Group, Row, Target};

@@ -1,7 +1,7 @@
 //! The suite `hf`: Hartree-Fock calculations, with PySCF beside them.
 //!
-//! It holds no code but the table. Both sides iterate from a guess of their own to 1e-10 hartree and compute all
-//! integrals in each iteration (direct SCF); PySCF's are libcint, hand-tuned C, on one thread.
+//! It contains only the table. Both sides iterate from their own guess to 1e-10 hartree and compute all integrals in
+//! each iteration (direct SCF); PySCF uses libcint, hand-tuned C, on one thread.
 
 use super::{ONE_PLACE, TWO_PLACES, app, figure, on_two_places};
 use crate::measure::{Better, Contender, Group, Row, Target};

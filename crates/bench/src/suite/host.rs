@@ -1,8 +1,8 @@
-//! The suite `core`: what is measured, against whom, and what it must reach.
+//! The suite `core`: the central measurements, their peers and their targets.
 //!
-//! It is the central suite. It holds no code but the table. Invariant: like is compared with like; where a peer has two
-//! forms of a thing, both are peers. A program that does the same is a peer and may decide; bounds and other forms of
-//! ours are shown beside.
+//! It contains only the table. Invariant: comparable things are compared; if a peer has two forms of a thing, both are
+//! peers. A program that does the same is a peer and may be the baseline; bounds and other forms of ours are shown in
+//! `beside`.
 
 use super::{BC_HEP_TH, BC_POWER, CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
 use super::{app, figure, mpich, of_better_mpi, on_two_places, open_mpi, ours};

@@ -1,8 +1,8 @@
 //! The suite `imsuite`: the kernels of IMSuite with minimal captures, and with all that X10 would ship.
 //!
-//! Its own file because both sides are ours: the same bodies, which take along what they use, or all that is reachable.
-//! It holds no code but the table. Time is judged by its geometric mean over the kernels; bytes are by kernel, those of
-//! the distribution of the network included, and the 0.4 KB with which the frame asks each place what it did.
+//! A separate file because both sides are ours: the same bodies, which capture only the data they use, or all that is
+//! reachable. It contains only the table. Times are judged by their geometric mean over the kernels; bytes are given
+//! by kernel, including the distribution of the network and the 0.4 KB of the frame's final report of each place.
 
 use super::{figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
@@ -10,7 +10,7 @@ use crate::measure::{Better, Contender, Group, Row, Target};
 const MINIMAL: &str = "minimal";
 const REACHABLE: &str = "all that is reachable";
 
-/// The row of what a kernel moves.
+/// Defines the row of the bytes that a kernel moves.
 macro_rules! bytes_of {
     ($kernel:literal) => {
         Row {

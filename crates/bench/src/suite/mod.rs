@@ -1,7 +1,7 @@
-//! The suites: what is measured, against whom, and what it must reach.
+//! The suites: measurements, their peers and their targets.
 //!
-//! A suite is a table of its own; this file has their list, and what several of them share. Invariant: like is compared
-//! with like; where a peer has two forms of a thing, the row says which one.
+//! Each suite is a separate table; this file has their list, and their common parts. Invariant: comparable things are
+//! compared; if a peer has two forms of a thing, the row names the one used.
 
 mod auv;
 mod balance;
@@ -22,7 +22,7 @@ use crate::mpi::{MpiLibrary, Ranks};
 use crate::program::{AppTask, Program};
 use memory::{aggregation, shared, windows};
 
-/// Suite of measurements of one command.
+/// Suite of measurements run by one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
     /// Places on this host.
@@ -33,9 +33,9 @@ pub enum Suite {
     Hf,
     /// Channels between tasks.
     Channels,
-    /// Tasks that make tasks.
+    /// Tasks that create tasks.
     Glb,
-    /// Distributed algorithms, with what their calls take along.
+    /// Distributed algorithms, with the data that their calls capture.
     ImSuite,
     /// Ranks of MPI as places.
     Mpi,
@@ -47,13 +47,13 @@ pub enum Suite {
     Rcce,
     /// Programs on bare cores.
     Bare,
-    /// SPARQL over triples that lie on all places.
+    /// SPARQL over triples distributed over places.
     Rdf,
     /// Memory that other places read and write.
     Windows,
     /// An ocean model and a path planner.
     Auv,
-    /// Very many tiny messages.
+    /// Many tiny messages.
     Aggregation,
     /// Objects that places share.
     Shared,
@@ -70,7 +70,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// All of them.
+    /// All suites.
     pub const ALL: [Suite; 21] = [
         Suite::Core,
         Suite::Twin,
@@ -95,7 +95,7 @@ impl Suite {
         Suite::Ui,
     ];
 
-    /// The word of the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Suite::Core => "core",
@@ -122,7 +122,7 @@ impl Suite {
         }
     }
 
-    /// Its groups, in the order in which they are run.
+    /// Returns its groups, in the order in which they are run.
     pub fn groups(self) -> &'static [Group] {
         match self {
             Suite::Core => host::GROUPS,

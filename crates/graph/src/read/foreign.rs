@@ -5,7 +5,7 @@
 
 use super::super::{GraphError, Position, error::excerpt, matrix_market};
 
-/// Bytes at the beginning of a text that are checked.
+/// Number of bytes checked at the beginning of a text.
 const BEGINNING_BYTES: usize = 4096;
 
 /// Checks that a text is not in an unsupported format, and not nearly a Matrix Market file.
@@ -25,7 +25,7 @@ pub(super) fn check(text: &[u8]) -> Result<(), GraphError> {
     }
 }
 
-/// Returns the name of the form that a text in small letters is in, if it is one that is not read.
+/// Returns the name of the unsupported format of a lower-case text, if it is recognised.
 fn name_of(text: &str) -> Option<&'static str> {
     let is_comment = |line: &&str| line.is_empty() || line.starts_with(['#', '%']);
     let mut lines = text.lines().map(str::trim).skip_while(is_comment);
@@ -69,9 +69,9 @@ fn name_of(text: &str) -> Option<&'static str> {
     is_dimacs.then_some("a DIMACS file")
 }
 
-/// Returns `true` if the first line of a text in small letters is nearly that of a Matrix Market file.
+/// Returns `true` if the first line of a lower-case text is nearly that of a Matrix Market file.
 ///
-/// A correct beginning of such a file is recognised before; here are a missing sign, a blank, a missing word.
+/// A correct first line is recognised earlier; this finds a missing sign, an extra blank, or a missing word.
 fn is_nearly_matrix_market(text: &str) -> bool {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let letters: String = first.chars().filter(|character| character.is_ascii_alphanumeric()).collect();

@@ -1,8 +1,7 @@
 //! Reads a graph from a file or by a name that the user gave.
 //!
-//! Recognises the format by its first bytes, METIS by the ending of the file's name, and decompresses. The decoders
-//! interpret the formats. Invariant: no bytes cause a panic, and no file, such as a device or a pipe, is read without
-//! end.
+//! It detects the format by the first bytes, METIS by the file extension, and decompresses; the decoders interpret the
+//! formats. Invariant: no bytes cause a panic, and no file, such as a device or a pipe, is read without limit.
 
 mod foreign;
 
@@ -17,17 +16,17 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Most bytes of a file, before and after decompression: 4 GiB, far above any graph that [`super::ARCS_MAX`]
-/// admits as binary.
+/// Most bytes of a file, before and after decompression: 4 GiB, far more than any graph that [`super::ARCS_MAX`]
+/// admits in a binary format.
 const BYTES_MAX: u64 = 1 << 32;
 
 /// Byte order marks, of UTF-8 and of UTF-16 in both orders.
 const MARKS: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
 
-/// Number of bytes per read; between two reads it is checked whether continuing makes sense.
+/// Number of bytes per read; between two reads it is checked whether to continue.
 const PORTION_BYTES: u64 = 1 << 20;
 
-/// Longest line in bytes; one that has not ended by then is refused.
+/// Longest accepted line, in bytes.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Options for reading a file.
@@ -35,7 +34,7 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 pub struct ReadOptions {
     /// Use of the weights of a file.
     pub weights: Weights,
-    /// `true` if the edges of an edge list lead one way only; the other formats say so themselves.
+    /// `true` if the edges of an edge list are directed; the other formats define it themselves.
     pub directed: bool,
 }
 
@@ -45,9 +44,9 @@ pub enum Weights {
     /// Every edge has length one. The default: published weights are more often strengths than lengths.
     #[default]
     Ignored,
-    /// Weights are lengths: of parallel edges the least stays. A file without weights gives an unweighted graph.
+    /// Weights are lengths: of parallel edges the shortest remains. A file without weights yields an unweighted graph.
     Lengths,
-    /// Weights are strengths: those of parallel edges add up. A file without weights gives an unweighted graph.
+    /// Weights are strengths: those of parallel edges add up. A file without weights yields an unweighted graph.
     Strengths,
 }
 
@@ -59,8 +58,7 @@ impl Weights {
 }
 
 impl Graph {
-    /// Reads a graph file with the default options: unweighted, and undirected unless the format says
-    /// otherwise.
+    /// Reads a graph file with the default options: unweighted, and undirected unless the format defines otherwise.
     ///
     /// # Errors
     /// [`OpenError::Graph`] with the file's name.
@@ -98,7 +96,7 @@ impl Graph {
     }
 }
 
-/// Format of a file, judged by its first bytes.
+/// Format of a file, determined by its first bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Gzip,
@@ -132,7 +130,7 @@ impl Format {
     }
 }
 
-/// Reads to the end, or until it is clear that the bytes are not a graph.
+/// Reads to the end, or until the bytes cannot be a graph.
 fn contents(mut source: impl Read) -> Result<Vec<u8>, GraphError> {
     let mut bytes = Vec::new();
     let (mut line, mut line_start) = (1, 0);
@@ -176,7 +174,7 @@ fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, GraphError> {
     Ok(Cow::Owned(plain))
 }
 
-/// The same text without a byte order mark, and with line feeds where its lines end in carriage returns alone.
+/// Returns the text without a byte order mark, and with line feeds if its lines end in lone carriage returns.
 fn without_bom(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let is_marked = MARKS.iter().any(|mark| bytes.starts_with(mark));
     let is_old = || looks_like_text(&bytes) && bytes.contains(&b'\r') && !bytes.contains(&b'\n');
@@ -187,14 +185,13 @@ fn has_prefix_ignoring_case(bytes: &[u8], prefix: &[u8]) -> bool {
     bytes.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-/// Returns `true` if the first kilobyte holds no control characters but white space.
+/// Returns `true` if the first kilobyte has no control characters except white space.
 fn looks_like_text(bytes: &[u8]) -> bool {
     bytes.iter().take(1024).all(|&byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
 }
 
-/// Opens what a user names: a generated graph (`rmat-small`, `rmat:12,0.5,0.2,0.2,0.1`), a data set (`power`,
-/// fetched when it is not in the cache), or a file. A file that is called like a data set is reached as
-/// `./power`.
+/// Opens the graph named by a user: a generated graph (`rmat-small`, `rmat:12,0.5,0.2,0.2,0.1`), a data set (`power`,
+/// fetched if it is not in the cache), or a file. A file with the name of a data set can be opened as `./power`.
 ///
 /// # Errors
 /// Any of [`OpenError`].
@@ -218,7 +215,7 @@ pub fn is_file(name: &str) -> bool {
     Rmat::parse(name).is_none() && dataset::find(name).is_none() && Path::new(name).exists()
 }
 
-/// Returns the line that says that the weights of a file are not used.
+/// Returns the message that the weights of a file are not used.
 pub fn weights_remark(file: &str) -> String {
     format!("the weights of {file} are not used; --weights file uses them")
 }
@@ -226,19 +223,19 @@ pub fn weights_remark(file: &str) -> String {
 /// Reason why a graph could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// There is no such file and no graph of that name.
+    /// There is neither a file nor a graph with that name.
     NoSuchGraph {
-        /// Name that was asked for.
+        /// The requested name.
         name: String,
     },
-    /// The file exists but gives no graph.
+    /// The file exists but does not contain a valid graph.
     Graph {
         /// The file, or the name of the graph.
         origin: String,
-        /// Fault of the file.
+        /// Error in the file.
         error: GraphError,
     },
-    /// The name describes a graph to generate, wrongly.
+    /// The name describes a graph to generate, with invalid parameters.
     Parameters(GraphError),
     /// The data set could not be fetched.
     Dataset(DatasetError),

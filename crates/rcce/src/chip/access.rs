@@ -1,7 +1,7 @@
 //! Accesses of a rank to message buffers, as [`Participant`](isles_chip::bare::rcce::Participant) makes them.
 //!
-//! Computation of a rank before or after an access is not an event of its own: it is charged with the next access
-//! (`isles_chip::bare`, operations `.._after`). That halves the events of a message. The library does not access shared
+//! Computation of a rank before or after an access is not a separate event: it is charged with the next access
+//! (`isles_chip::bare`, operations `.._after`). That halves the events per message. The library does not access shared
 //! memory in between.
 
 use super::model::{RankModel, SWEEP};
@@ -107,7 +107,7 @@ impl RankModel {
         core.read_line_after(lead + core.duration(cycles), self.target(request), request.line).await;
     }
 
-    /// Waits for an own flag, as [`BareCore::wait_line`] does.
+    /// Waits for a flag of the rank's own buffer, as [`BareCore::wait_line`] does.
     pub(super) async fn wait(
         &self,
         core: &BareCore,

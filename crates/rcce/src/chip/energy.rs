@@ -1,4 +1,5 @@
-//! Energy of the cores of a run: the time of each by load, gear and voltage, times the powers of the chip's models.
+//! Energy of the cores of a run: the time of each core by load, gear and voltage, times the powers of the chip's
+//! models.
 
 use isles_chip::energy::Load;
 use isles_chip::gear::{GearId, Gears, PowerTable, VoltageStepId};
@@ -18,9 +19,9 @@ struct CoreAccount {
     gear: GearId,
     step: VoltageStepId,
     times: [Picoseconds; Load::ALL.len()],
-    /// All booked time, with earlier gears.
+    /// Total booked time, including earlier gears.
     booked: Picoseconds,
-    /// By model, with earlier gears.
+    /// Energy by model, including earlier gears.
     drawn: Vec<Attojoules>,
 }
 
@@ -79,7 +80,8 @@ impl EnergyAccounts {
         account.times = Default::default();
     }
 
-    /// Joules of the whole chip until `end`, by the name of the model; cores count as halted for the unbooked time.
+    /// Returns the joules of the whole chip until `end`, by the name of the model; cores count as halted for the
+    /// unbooked time.
     pub fn joules(mut self, end: Picoseconds) -> Vec<(String, f64)> {
         for core in 0..self.cores.len() {
             let rest = Picoseconds(end.0.saturating_sub(self.cores[core].booked.0));

@@ -33,7 +33,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// A rank, in this process or in one of its own.
+/// A rank, in this process or in its own.
 enum AnyRank {
     Copy(ChipRank),
     Process(ProcessRank),
@@ -80,7 +80,7 @@ pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
     }
     let begin = Instant::now();
     let ended = run_ranks(&bare, &model, ranks, arguments);
-    // NEED: programs write by the library of C, whose buffers this process ends without flushing.
+    // NEED: programs write through libc, whose buffers this process would not flush at its end.
     // SOUND: null is allowed and means all.
     unsafe { libc::fflush(std::ptr::null_mut()) };
     ended?;

@@ -1,8 +1,8 @@
 //! Serves the requests of the library on the modelled chip and counts them; accesses are in `access`.
 //!
-//! The library moves the bytes itself after the answer, which comes at the end of the access. Flags are therefore read
-//! from the shared memory. Invariant: every write that another rank may wait for is announced to the bare cores before
-//! the answer.
+//! The library moves the bytes itself after the answer, which comes at the end of the access. So flags are read from
+//! the shared memory. Invariant: every write that another rank may wait for is announced to the bare cores before the
+//! answer.
 
 use super::energy::EnergyAccounts;
 use super::pages::Pages;
@@ -19,10 +19,10 @@ use isles_chip::{Chip, Preset};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 
-/// Number of successive requests that only read, after which a rank counts as in an endless loop.
+/// Number of successive read-only requests after which a rank counts as being in an endless loop.
 const IDLE_MAX: u64 = 20_000_000;
 
-/// Least time of a poll by a rank that waits for any write.
+/// Minimum time of a poll by a rank that waits for any write.
 pub(super) const SWEEP: Picoseconds = Picoseconds(150_000);
 
 /// The state that all ranks share.
@@ -51,7 +51,7 @@ pub struct RankModel {
 }
 
 impl RankModel {
-    /// The model of a run.
+    /// Creates the model of a run.
     pub fn new(segment: RankMemory, ranks: u32, chip: &Chip, preset: &Preset) -> RankModel {
         let gears = Gears::of(chip, chip.power_models().first());
         let accounts = EnergyAccounts::new(chip, preset, &gears);
@@ -174,7 +174,7 @@ impl RankModel {
         answer
     }
 
-    /// Executes an operation after `lead`. The unspent rest of the time is left in `leads`.
+    /// Executes an operation after `lead`. Unspent time stays in `leads`.
     async fn execute(
         &self,
         core: &BareCore,
@@ -262,7 +262,7 @@ impl RankModel {
         }
     }
 
-    /// Requests a clock divider, with the voltage that it needs or at the present one; returns whether the chip
+    /// Requests a clock divider, with the voltage that it needs or at the current one; returns `true` if the chip
     /// supports it.
     fn power(&self, core: &BareCore, divider: u32, with_voltage: bool) -> bool {
         let tile = self.chip.topology().tile_of(core.id());
@@ -297,7 +297,7 @@ impl RankModel {
         1
     }
 
-    /// Applies the changes of gears and voltages that are due.
+    /// Applies the changes of gears and voltages that have become due.
     fn apply_due(&self, core: &BareCore) {
         if self.pending.borrow().is_empty() {
             return;

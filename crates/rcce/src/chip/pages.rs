@@ -1,8 +1,8 @@
 //! Maps addresses of a program to lines of a core's private memory.
 //!
-//! The caches of the model take lines, and a run must be deterministic although the system places memory differently
-//! each time. So an address is relative to the first used address near it, and distant addresses form regions, numbered
-//! in the order of their first use.
+//! The caches of the model work on lines, and a run must be deterministic although the system places memory
+//! differently each time. So an address is relative to the first used address near it, and distant addresses form
+//! regions, numbered in the order of their first use.
 
 use crate::interface::LINE_BYTES;
 
@@ -14,12 +14,12 @@ const PAGE_LINES: u64 = PAGE_BYTES / LINE_BYTES as u64;
 /// The memory regions of one rank.
 #[derive(Debug, Default)]
 pub struct Pages {
-    /// The first used page of each.
+    /// The first used page of each region.
     regions: Vec<u64>,
 }
 
 impl Pages {
-    /// The line in which `address` lies.
+    /// Returns the line that contains `address`.
     pub fn line(&mut self, address: u64) -> u64 {
         let page = address / PAGE_BYTES;
         let known = self.regions.iter().position(|first| first.abs_diff(page) < REACH);

@@ -1,4 +1,4 @@
-//! A rank of C as a process of its own, for programs that use threads, signals or other state of libc.
+//! A rank of C in its own process, for programs that use threads, signals or other state of libc.
 //!
 //! It takes turns with the model over a few words of the shared memory:
 //!
@@ -7,8 +7,8 @@
 //! rank    runs, writes its next request, sets the turn to the model, wakes it
 //! ```
 //!
-//! Two wake-ups for a request make it slower than a copy in one process. The chip's times differ with the addresses of
-//! private memory: a process has its own heap.
+//! Two wake-ups per request make it slower than a copy in one process. The chip's times vary with the addresses of
+//! private memory, because a process has its own heap.
 
 use crate::host::{describe, start_rank};
 use crate::image::{Image, ProgramArguments};
@@ -29,7 +29,7 @@ const RANK: u32 = 1;
 /// Interval at which the end of the process is polled.
 const POLL_INTERVAL: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// The words of one rank. `turn` defines who may use the others.
+/// The words of one rank. `turn` determines which side may use the others.
 #[repr(C)]
 pub struct TurnWords {
     turn: AtomicU32,
@@ -55,8 +55,8 @@ impl TurnWords {
         self.turn.load(Ordering::SeqCst) == own
     }
 
-    /// The exit code to report for a process that has ended with `status`; none if it has made a request before, which
-    /// it may have done since the turn was looked at.
+    /// Returns the exit code to report for a process that has ended with `status`; `None` if it has made a request
+    /// since the turn was last checked.
     fn end_of(&self, status: ExitStatus) -> Option<u64> {
         let code = status.code().filter(|code| *code != 0).unwrap_or(1);
         (!self.wait(MODEL)).then_some(code as u64)
@@ -64,13 +64,13 @@ impl TurnWords {
 
     fn request(&self) -> PortRequest {
         // NEED: the request is written by another process.
-        // SOUND: it is called by the side whose turn it is, behind the load of `turn` that says so.
+        // SOUND: it is called by the side whose turn it is, after the load of `turn` that shows it.
         unsafe { *self.request.get() }
     }
 
     fn set_request(&self, request: PortRequest) {
         // NEED: the request is read by another process.
-        // SOUND: it is called by the side whose turn it is, before the store to `turn` that ends that.
+        // SOUND: it is called by the side whose turn it is, before the store to `turn` that ends its turn.
         unsafe { *self.request.get() = request }
     }
 }
@@ -139,7 +139,7 @@ fn end(code: u64) -> PortRequest {
     PortRequest { operation: PortOperation::End as u32, value: code, ..PortRequest::default() }
 }
 
-/// Facts of the model for such a process, as a word of its command line: the clock, then the power domains.
+/// Facts of the model for such a process, encoded in one word of its command line: the clock, then the power domains.
 struct ModelFacts<'a> {
     gigahertz: f64,
     domains: &'a [u32],
@@ -182,12 +182,12 @@ pub fn run_with_remote_model(
 }
 
 extern "C" fn ask(context: *mut c_void, request: *const PortRequest) -> u64 {
-    // NEED: the library hands back what it was given.
+    // NEED: the library passes the context back as a pointer.
     // SOUND: `context` is the words of this rank in the mapping, which stays; `request` is a variable of the caller.
     let (turns, request) = unsafe { (&*context.cast::<TurnWords>(), *request) };
     let is_end = PortOperation::of(request.operation) == Some(PortOperation::End);
     if is_end {
-        // NEED: this process ends without the exit of the library of C.
+        // NEED: this process ends without running libc's `exit`.
         // SOUND: null means all files.
         unsafe { libc::fflush(std::ptr::null_mut()) };
     }

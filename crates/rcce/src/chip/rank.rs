@@ -4,8 +4,7 @@
 //! resume(answer) -> the library's next request
 //! ```
 //!
-//! Its frames are frames of C, which cannot be unwound: a rank that has not ended is reset, and its resources are
-//! leaked.
+//! Its frames are C frames, which cannot be unwound: a rank that has not ended is reset, and its resources are leaked.
 
 use crate::image::{Image, ProgramArguments};
 use crate::interface::{MachineDescription, PortOperation, PortRequest};
@@ -31,9 +30,9 @@ pub struct ChipRank {
 }
 
 extern "C" fn ask(context: *mut c_void, request: *const PortRequest) -> u64 {
-    // NEED: the library hands back what it was given.
-    // SOUND: `context` is the port of this rank, which lives as long as its coroutine; the library runs only inside of
-    // that, where its yielder is alive; `request` is a variable of the caller.
+    // NEED: the library passes the context back as a pointer.
+    // SOUND: `context` is the port of this rank, which lives as long as its coroutine; the library runs only inside
+    // the coroutine, where its yielder is alive; `request` is a variable of the caller.
     unsafe {
         let port = &*context.cast::<RankPort>();
         (*port.yielder.get()).suspend(*request)
@@ -41,10 +40,10 @@ extern "C" fn ask(context: *mut c_void, request: *const PortRequest) -> u64 {
 }
 
 impl ChipRank {
-    /// A rank that runs `image` when it is first resumed.
+    /// Creates a rank that runs `image` when it is first resumed.
     ///
     /// # Errors
-    /// There is no memory for its stack, or the program is of another version.
+    /// There is no memory for its stack, or the program was built for another version.
     pub fn new(
         image: Rc<Image>,
         mut machine: MachineDescription,
@@ -77,8 +76,8 @@ impl ChipRank {
 
 impl Drop for ChipRank {
     fn drop(&mut self) {
-        // NEED: a suspended coroutine that is dropped is unwound, which frames of C are not made for.
-        // SOUND: nothing of Rust lies on its stack but `arguments` and `image`, whose counts are leaked.
+        // NEED: dropping a suspended coroutine would unwind it, which C frames do not support.
+        // SOUND: the only Rust values on its stack are `arguments` and `image`, whose reference counts are leaked.
         unsafe { self.coroutine.force_reset() }
     }
 }

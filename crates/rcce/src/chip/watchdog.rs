@@ -18,14 +18,14 @@ static SLICE: AtomicU64 = AtomicU64::new(0);
 /// Address at which the thread of the ranks was interrupted.
 static INTERRUPTED_AT: AtomicUsize = AtomicUsize::new(0);
 
-/// Records that a rank runs from now on.
+/// Records that a rank is running.
 #[inline]
 pub fn enter(rank: usize) {
     SLICE
         .store((SLICE.load(Ordering::Relaxed) | 0xff).wrapping_add(1) | (rank as u64 + 1), Ordering::Relaxed);
 }
 
-/// Records that the model runs.
+/// Records that the model is running.
 #[inline]
 pub fn leave() {
     SLICE.store(SLICE.load(Ordering::Relaxed) & !0xff, Ordering::Relaxed);
@@ -35,7 +35,7 @@ extern "C" fn note_address(_: i32, _: *mut libc::siginfo_t, context: *mut libc::
     INTERRUPTED_AT.store(address_in(context), Ordering::SeqCst);
 }
 
-/// Returns the address at which a signal has interrupted the thread; 0 if that is not known on this system.
+/// Returns the address at which a signal interrupted the thread; 0 if unknown on this system.
 fn address_in(context: *mut libc::c_void) -> usize {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     {
@@ -51,10 +51,10 @@ fn address_in(context: *mut libc::c_void) -> usize {
     }
 }
 
-/// Bytes of the stack of the handler.
+/// Size of the handler's stack, in bytes.
 const HANDLER_STACK_BYTES: usize = 64 << 10;
 
-/// Signals that a program's fault raises.
+/// Signals raised by faults of a program.
 const FAULTS: [(i32, &str); 5] = [
     (libc::SIGSEGV, "a bad access to memory, or a stack of more than 8 MiB"),
     (libc::SIGBUS, "a bad access to memory"),
@@ -67,7 +67,7 @@ extern "C" fn name_fault(signal: i32, _: *mut libc::siginfo_t, context: *mut lib
     let slice = SLICE.load(Ordering::Relaxed);
     if slice & 0xff == 0 {
         // The model itself has failed: end as without this handler.
-        // NEED: the default reaction can be had by the system only.
+        // NEED: only the system can run the default action.
         // SOUND: both calls may be made in a handler.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
@@ -79,17 +79,17 @@ extern "C" fn name_fault(signal: i32, _: *mut libc::siginfo_t, context: *mut lib
     let name = FAULTS.iter().find(|fault| fault.0 == signal).map_or("", |fault| fault.1);
     let place = symbol_at(address_in(context));
     console::notice(format_args!("error: rank {rank} was ended by signal {signal}: {name}{place}"));
-    // NEED: the process must not run on.
-    // SOUND: it ends at once, without handlers of its own.
+    // NEED: the process must not continue.
+    // SOUND: it ends at once, without running other handlers.
     unsafe { libc::_exit(1) };
 }
 
 /// Installs the handler that reports faults of ranks, on its own stack, because the rank's may be exhausted.
 pub fn name_faults() {
     let stack = Box::leak(vec![0_u8; HANDLER_STACK_BYTES].into_boxed_slice());
-    // NEED: only a handler hears of a fault.
-    // SOUND: the stack is never freed; the structures are zero but for what is set; the handler ends the process, so it
-    // does not matter that it allocates.
+    // NEED: only a signal handler is notified of a fault.
+    // SOUND: the stack is never freed; the structures are zero except for the fields set; the handler ends the
+    // process, so its allocations are harmless.
     unsafe {
         let mut alternate: libc::stack_t = std::mem::zeroed();
         alternate.ss_sp = stack.as_mut_ptr().cast();
@@ -106,9 +106,9 @@ pub fn name_faults() {
 
 /// Watches the calling thread, which runs all ranks, until the process ends.
 pub fn watch(limit: Duration) {
-    // NEED: only a handler sees where a thread is.
-    // SOUND: the handler stores one atomic; the structure is zero but for what is set; the thread lives as long as the
-    // process.
+    // NEED: only a signal handler sees the position of a thread.
+    // SOUND: the handler stores one atomic; the structure is zero except for the fields set; the thread lives as long
+    // as the process.
     let thread = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = note_address as extern "C" fn(_, _, _) as usize;
@@ -132,7 +132,7 @@ pub fn watch(limit: Duration) {
 }
 
 fn give_up(rank: usize, limit: Duration, thread: libc::pthread_t) -> ! {
-    // NEED: a signal to one thread.
+    // NEED: the signal must go to one thread.
     // SOUND: the thread runs all ranks and so has not ended.
     unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
     thread::sleep(POLL_INTERVAL);
@@ -145,7 +145,7 @@ fn give_up(rank: usize, limit: Duration, thread: libc::pthread_t) -> ! {
     std::process::exit(1);
 }
 
-/// " (in FUNCTION)", if it is known.
+/// Returns " (in FUNCTION)", or an empty text if the function is unknown.
 fn symbol_at(address: usize) -> String {
     // NEED: only the loader knows the symbols of loaded programs.
     // SOUND: `info` is written before it is read; the name is a string of a program that stays loaded.

@@ -1,9 +1,9 @@
 //! Reads basis sets: the parts shared by all formats.
 //!
-//! Detects the form of a text and handles its lines, numbers, types of functions and the contractions that are kept;
-//! the forms are in [`nwchem`] and [`gaussian`]. A file may hold more than a molecule needs: only the entries of the
+//! Detects the format of a text and handles its lines, numbers, types of functions and the contractions that are kept;
+//! the formats are in [`nwchem`] and [`gaussian`]. A file may hold more than a molecule needs: only the entries of the
 //! wanted elements are checked and kept, and the others are read just far enough to find their ends. Invariant: any
-//! text gives a basis set or an error that names the line, never a panic; nothing of a wanted element is skipped.
+//! text yields a basis set or an error that names the line, never a panic; nothing of a wanted element is skipped.
 
 use super::super::element::Element;
 use super::super::input_error::{InputError, excerpt, number};
@@ -14,10 +14,10 @@ use isles_app::frame::count;
 /// Separator between the elements in Gaussian's form.
 pub(super) const SEPARATOR: &str = "****";
 
-/// Accepted exponents, in bohr^-2: atoms have none outside.
+/// Accepted exponents, in bohr^-2; atoms have none outside this range.
 const EXPONENTS: std::ops::RangeInclusive<f64> = 1e-6..=1e12;
 
-/// The letters of angular momenta that are computed, in order.
+/// The letters of the supported angular momenta, in order.
 const LETTERS: &str = "SPD";
 
 /// Allowed types of functions.
@@ -26,7 +26,7 @@ pub(super) const TYPE: &str = "a type of functions: S, P, D, SP, SPD or L, which
 /// Allowed names of an element of a basis set.
 pub(super) const ELEMENT: &str = "an element, as its symbol or its number";
 
-/// A line of the text without its comment: its index, and its words. What stands in quotation marks is one word.
+/// A line of the text without its comment: its index and its words. Text in quotation marks is one word.
 #[derive(Clone, Debug)]
 pub(super) struct TextLine<'a> {
     pub(super) index: usize,
@@ -45,7 +45,7 @@ impl TextLine<'_> {
     }
 }
 
-/// The contractions of `elements` in a text, in either form.
+/// Returns the contractions of `elements` in a text of either format.
 pub(super) fn basis_set(source: &str, text: &str, elements: &[Element]) -> Result<BasisSet, InputError> {
     let lines = text.lines().enumerate().map(|(index, line)| TextLine { index, words: words(line) });
     let lines: Vec<TextLine<'_>> = lines.filter(|line| !line.words.is_empty()).collect();
@@ -64,7 +64,7 @@ pub(super) fn basis_set(source: &str, text: &str, elements: &[Element]) -> Resul
     Ok(BasisSet { name: source.to_owned(), elements: found.elements, is_cartesian })
 }
 
-/// The words of a line up to its comment, which `#` or `!` begins.
+/// Returns the words of a line up to its comment, which begins with `#` or `!`.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
@@ -85,7 +85,7 @@ pub(super) struct Findings<'a> {
     source: &'a str,
     wanted: &'a [Element],
     elements: Vec<(Element, Vec<Contraction>)>,
-    /// Kind of the d functions of wanted elements, if the text says it: `true` if Cartesian.
+    /// Kind of the d functions of wanted elements, if stated in the text: `true` if Cartesian.
     is_cartesian: Option<bool>,
     /// `true` until the first element.
     is_empty: bool,
@@ -93,7 +93,7 @@ pub(super) struct Findings<'a> {
 
 /// The lines of one shell of functions.
 pub(super) struct ShellLines<'l, 'a> {
-    /// The line that says the type.
+    /// The line that states the type.
     pub(super) head: &'l TextLine<'a>,
     /// The type.
     pub(super) momenta: &'l str,
@@ -103,12 +103,12 @@ pub(super) struct ShellLines<'l, 'a> {
     pub(super) rows: &'l [TextLine<'a>],
     /// `true` if a row may have several coefficients of one angular momentum.
     pub(super) has_columns: bool,
-    /// Kind of the d functions, if the text says it: `true` if Cartesian.
+    /// Kind of the d functions, if stated in the text: `true` if Cartesian.
     pub(super) is_cartesian: Option<bool>,
 }
 
 impl Findings<'_> {
-    /// Records an element of the text; returns whether it is wanted.
+    /// Records an element of the text; returns `true` if it is wanted.
     pub(super) fn note_element(&mut self, element: Element) -> bool {
         self.is_empty = false;
         self.wanted.contains(&element)
@@ -139,7 +139,7 @@ impl Findings<'_> {
         Ok(())
     }
 
-    /// The contractions whose columns stand in the rows of a shell.
+    /// Returns the contractions in the columns of a shell's rows.
     fn contractions(
         &self,
         momenta: &[usize],
@@ -180,8 +180,8 @@ impl Findings<'_> {
         Ok(contractions)
     }
 
-    /// Returns the number of coefficients in a row: one for each angular momentum, or, in a form with columns, as many
-    /// of one angular momentum as its first row has.
+    /// Returns the number of coefficients in a row: one for each angular momentum, or, in a format with columns, the
+    /// number in the first row for the single angular momentum.
     fn columns(&self, momenta: &[usize], shell: &ShellLines<'_, '_>) -> Result<usize, InputError> {
         let rows = shell.rows;
         let columns = rows[0].words.len().saturating_sub(1).max(1);
@@ -208,7 +208,7 @@ impl Findings<'_> {
         InputError::Malformed { source, line: line.index + 1, found, allowed: allowed.to_owned() }
     }
 
-    /// Returns the error for a missing part: at the end of the text, or at the line that stands in its place.
+    /// Returns the error for a missing part: at the end of the text, or at the line found instead.
     pub(super) fn missing(&self, next: Option<&TextLine<'_>>, missing: String) -> InputError {
         match next {
             Some(line) => self.malformed(line, &missing),
@@ -217,7 +217,7 @@ impl Findings<'_> {
     }
 }
 
-/// The angular momenta of the columns of a type; none if one of them is beyond d.
+/// Returns the angular momenta of the columns of a type; `None` if one of them is beyond d.
 fn momenta_of(name: &str) -> Option<Vec<usize>> {
     const { assert!(MOMENTUM_MAX + 1 == LETTERS.len()) };
     if name.eq_ignore_ascii_case("L") {

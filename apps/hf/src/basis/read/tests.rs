@@ -1,4 +1,4 @@
-//! Both forms of basis sets: what is read of them, each mistake with its line, and any text at all.
+//! Both formats of basis sets: the contents read, each error with its line, and arbitrary text.
 
 use super::*;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const GAUSSIAN: &str = "! STO-3G\n****\nH     0\nS   3   1.00\n  3.42525091 0.15432897\n  0.62391373 0.53532814\n  \
     0.16885540D+00 4.4463454D-01\n****\nC 0\nSP 1 1.00\n 2.9 0.5 0.25\n****\n";
 
-/// The set of hydrogen and carbon in a text.
+/// Returns the set of hydrogen and carbon in a text.
 fn of_h_and_c(text: &str) -> Result<BasisSet, InputError> {
     basis_set("f", text, &["H", "C"].map(|symbol| Element::parse(symbol).unwrap()))
 }
@@ -36,7 +36,7 @@ fn several_columns_are_several_contractions_and_a_zero_is_no_primitive() {
     assert_eq!(found.iter().map(|one| one.primitives.clone()).collect::<Vec<_>>(), expected);
 }
 
-/// Psi4 refuses a numbered row of Gaussian's form (psi4/psi4#2253). Several columns are of NWChem's form only.
+/// Psi4 refuses a numbered row in Gaussian's format (psi4/psi4#2253). Several columns exist only in NWChem's format.
 #[test]
 fn a_row_with_more_words_than_its_form_is_refused() {
     for (head, row, expected) in [

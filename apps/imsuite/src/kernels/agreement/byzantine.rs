@@ -1,12 +1,12 @@
-//! BY: agreement on one of two values in spite of traitors.
+//! BY: agreement on one of two values despite traitors.
 //!
 //! Rabin's algorithm with a coin that all nodes see (24th FOCS, 1983), with the thresholds of Motwani and Raghavan
 //! (Randomized Algorithms, 1995, section 12.6). In each turn all nodes send their votes through the network, hop by
-//! hop; a traitor sends each neighbour another one, but passes on what it gets. A node that counts at least as many
-//! equal votes as the coin's threshold takes that value, else 0; a node that counts at least as many as the last
-//! threshold has decided. The algorithm ends when all loyal nodes have decided. Of several votes that are passed on for
-//! one node, the one of the neighbour of the lowest number counts. Invariant: loyal nodes count the same votes of loyal
-//! nodes, so their counts differ by the traitors' at most.
+//! hop; a traitor sends a different vote to each neighbour, but forwards the votes that it receives. A node that
+//! counts at least as many equal votes as the coin's threshold takes that value, else 0; a node that reaches the last
+//! threshold has decided. The algorithm ends when all loyal nodes have decided. If several votes of one node are
+//! forwarded, that of the lowest-numbered neighbour counts. Invariant: loyal nodes count the same votes of loyal
+//! nodes, so their counts differ at most by the number of traitors.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
@@ -16,17 +16,17 @@ use isles::Random;
 /// The kernel BY. Its messages are votes: the node and its value.
 pub struct Byzantine;
 
-/// The answer of a traitor, who need not agree.
+/// The answer of a traitor, which need not agree.
 const TRAITOR: i64 = -1;
 
-/// The streams of random numbers that belong to no node.
+/// The random streams that belong to no node.
 const COIN: u64 = 1 << 32;
 
-/// A node of it.
+/// A node of the kernel.
 pub struct Node {
     vote: bool,
     is_traitor: bool,
-    /// The votes of this turn, by the node that they are of.
+    /// The votes of this turn, by voter.
     votes: Vec<Option<bool>>,
     /// Random numbers of a traitor.
     random: Random,
@@ -36,7 +36,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Performs one hop of the votes, of `diameter` in all; the last one only listens.
+    /// Performs one hop of the votes, out of `diameter`; the last one only receives.
     fn spread(context: &mut NodeContext<'_, Byzantine>, hop: u32, diameter: u32) {
         if hop == 0 {
             let index = context.index;
@@ -75,8 +75,8 @@ impl Node {
     }
 }
 
-/// Returns the numbers of votes of `nodes` for one value that a node needs: two bounds to take it, of which the coin
-/// chooses one, and the bound to decide.
+/// Returns the numbers of equal votes that a node needs among `nodes`: two bounds for taking the value, one of which
+/// the coin chooses, and the bound for deciding.
 fn thresholds(nodes: usize) -> [usize; 3] {
     [5 * nodes / 8 + 1, 3 * nodes / 4 + 1, 7 * nodes / 8]
 }
@@ -110,7 +110,7 @@ impl Kernel for Byzantine {
         Ok(())
     }
 
-    /// The decision, 0 or 1.
+    /// Returns the decision, 0 or 1.
     fn answer(node: &Node) -> Vec<i64> {
         vec![node.decision.filter(|_| !node.is_traitor).map_or(TRAITOR, i64::from)]
     }

@@ -1,10 +1,10 @@
-//! DP: a leader in any connected network, in a time that its diameter bounds.
+//! DP: a leader in any connected network, in a time bounded by its diameter.
 //!
-//! Peleg's algorithm (Journal of Parallel and Distributed Computing 8, 1990). In each pulse all nodes tell their
-//! neighbours the greatest identifier that they know, and the greatest distance that they know it to have come. The
-//! distance goes back to the candidate, who hears of it two pulses after each hop. A candidate that has heard of no
-//! greater identifier and in two pulses of no greater distance is the leader; that spreads in the same way.
-//! Invariant: in pulse *p* the greatest identifier of all has come *p* hops.
+//! Peleg's algorithm (Journal of Parallel and Distributed Computing 8, 1990). In each pulse all nodes send their
+//! neighbours the greatest identifier that they know, and the greatest known distance that it has travelled. The
+//! distance flows back to the candidate, which learns of each hop two pulses later. A candidate that knows no greater
+//! identifier, and for two pulses no greater distance, is the leader; this spreads in the same way. Invariant: after
+//! pulse *p* the greatest identifier has travelled *p* hops.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
@@ -15,26 +15,26 @@ use serde::{Deserialize, Serialize};
 /// The kernel DP.
 pub struct NetworkLeader;
 
-/// Pulses without news after which a candidate is the leader.
+/// Pulses without change after which a candidate is the leader.
 const QUIET: u32 = 2;
 
-/// A node of it.
+/// A node of the kernel.
 pub struct Node {
     /// The greatest identifier that it knows.
     greatest: u64,
-    /// The greatest distance that it knows that one to have come, in hops.
+    /// The greatest known distance that this identifier has travelled, in hops.
     farthest: u32,
     /// `true` if the greatest identifier is its own.
     is_candidate: bool,
-    /// Pulses in which the distance has not grown.
+    /// Number of pulses without growth of the distance.
     quiet: u32,
     leader: Option<u32>,
 }
 
-/// Messages of DP to neighbours.
+/// Messages of DP.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PulseMessage {
-    /// The greatest identifier, and the greatest distance that it is known to have come.
+    /// The greatest identifier, and the greatest known distance that it has travelled.
     Known {
         /// The identifier.
         greatest: u64,
@@ -46,7 +46,7 @@ pub enum PulseMessage {
 }
 
 impl Node {
-    /// Takes the identifiers and distances known to the neighbours at the end of a pulse.
+    /// Updates the node with the identifiers and distances known to the neighbours, at the end of a pulse.
     fn learn(&mut self, pulse: u32, known: &[(u64, u32)]) {
         let greatest = known.iter().map(|(greatest, _)| *greatest).max().unwrap_or(0);
         let is_overtaken = greatest > self.greatest;

@@ -1,9 +1,9 @@
-//! LCR: a leader in a ring with one direction.
+//! LCR: a leader in a ring, using one direction.
 //!
-//! The algorithm of Le Lann (IFIP Congress 1977) as Chang and Roberts improved it (Communications of the ACM 22, 1979):
-//! each node sends its identifier on; a node passes on identifiers greater than its own and swallows the rest. The node
-//! whose identifier comes back is the leader, and announces this once around. Invariant: the greatest identifier is the
-//! only one that comes back.
+//! The algorithm of Le Lann (IFIP Congress 1977) as improved by Chang and Roberts (Communications of the ACM 22,
+//! 1979): each node sends its identifier to the next; a node forwards identifiers greater than its own and drops the
+//! rest. The node whose identifier returns is the leader, and announces this once around the ring. Invariant: only the
+//! greatest identifier returns.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// The kernel LCR.
 pub struct OneWayRing;
 
-/// A node of it.
+/// A node of the kernel.
 pub struct Node {
     identifier: u64,
     leader: Option<u32>,
@@ -30,7 +30,7 @@ pub enum RingMessage {
 }
 
 impl Node {
-    /// Returns the message that a node passes on, if any.
+    /// Returns the message that a node forwards, if any.
     fn forwarded(&mut self, index: u32, message: RingMessage) -> Option<RingMessage> {
         match message {
             RingMessage::Identifier(other) if other > self.identifier => Some(RingMessage::Identifier(other)),

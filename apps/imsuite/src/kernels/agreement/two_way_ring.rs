@@ -1,9 +1,9 @@
-//! HS: a leader in a ring both of whose directions are used.
+//! HS: a leader in a ring, using both directions.
 //!
 //! The algorithm of Hirschberg and Sinclair (Communications of the ACM 23, 1980). A candidate sends its identifier 2^k
-//! hops in both directions; a greater identifier on the way stops it, else it is turned back at the end. When both have
-//! come back the candidate goes on with twice the hops. The node whose identifier has come all the way around is the
-//! leader, and announces this. Invariant: an identifier that comes back has met no greater one.
+//! hops in both directions; a greater identifier on the way stops it, otherwise it returns from the end. When both
+//! have returned, the candidate continues with twice the hops. The node whose identifier has gone all the way round is
+//! the leader, and announces this. Invariant: an identifier that returns has met no greater one.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 /// The kernel HS.
 pub struct TwoWayRing;
 
-/// A node of it.
+/// A node of the kernel.
 pub struct Node {
     identifier: u64,
-    /// Hops that its identifier goes in this phase.
+    /// Hops that its identifier travels in this phase.
     reach: u32,
-    /// Directions from which its identifier has not come back in this phase.
+    /// Number of directions from which its identifier has not returned in this phase.
     awaited: u32,
     leader: Option<u32>,
 }
@@ -33,17 +33,17 @@ pub enum ProbeMessage {
         identifier: u64,
         /// Its direction.
         is_clockwise: bool,
-        /// Hops that are left, this one included.
+        /// Remaining hops, including this one.
         hops: u32,
     },
-    /// The same on its way back.
+    /// An identifier on its way back.
     Back {
         /// The identifier.
         identifier: u64,
-        /// The direction of its way back.
+        /// The direction of the way back.
         is_clockwise: bool,
     },
-    /// The leader; clockwise.
+    /// The leader; sent clockwise.
     Leader(u32),
 }
 
@@ -69,7 +69,7 @@ impl Node {
                 };
                 context.send(next_in_ring(index, size, is_clockwise), message);
             }
-            // It has come all the way around; from both sides, and one of them is the first.
+            // It has gone all the way round, from both sides; the first arrival counts.
             ProbeMessage::Out { .. } => {
                 if context.node.leader.replace(index).is_none() {
                     context.send(next_in_ring(index, size, true), ProbeMessage::Leader(index));

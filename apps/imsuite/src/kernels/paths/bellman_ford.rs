@@ -1,9 +1,9 @@
 //! BF: the distance of each node from a root, in hops.
 //!
-//! The algorithm of Bellman and Ford as Peleg has it (Distributed Computing, SIAM 2000, chapter 5): the root has
-//! distance 0; a node that has come by a shorter distance tells all its neighbours, and each of them is one hop
-//! farther. It ends after the first round in which nobody had anything to tell. Invariant: a distance that a node has
-//! told is that of a path from the root.
+//! The algorithm of Bellman and Ford as given by Peleg (Distributed Computing, SIAM 2000, chapter 5): the root has
+//! distance 0; a node that has learned a shorter distance sends it to all its neighbours, each of which is one hop
+//! farther. It ends after the first round without messages. Invariant: a distance that a node has sent is the length
+//! of a path from the root.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
@@ -13,11 +13,11 @@ use super::{UNREACHED, same};
 /// The kernel BF. Its messages are distances.
 pub struct BellmanFord;
 
-/// A node of it.
+/// A node of the kernel.
 pub struct Node {
-    /// The least distance that it knows of.
+    /// The least known distance.
     distance: Option<u32>,
-    /// `true` if the distance came in this round.
+    /// `true` if the distance changed in this round.
     is_new: bool,
 }
 

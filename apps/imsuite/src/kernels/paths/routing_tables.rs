@@ -1,9 +1,9 @@
-//! DR: the routing table of each node: over which neighbour a shortest path leads to each other node.
+//! DR: the routing table of each node: the first hop of a shortest path to each other node.
 //!
-//! Each node goes through Dijkstra's algorithm (Numerische Mathematik 1, 1959) for itself. It knows its own edges;
-//! when it settles another node, it asks that one for its edges. All nodes settle one node a round. Of equally near
-//! nodes the one of the lowest number is settled first, and of equally long paths the one found first stays.
-//! Invariant: the distance to a settled node is that of a shortest path, and the table says where it begins.
+//! Each node runs Dijkstra's algorithm (Numerische Mathematik 1, 1959) on its own. It knows its own edges; when it
+//! settles another node, it asks that node for its edges. All nodes settle one node per round. Of equally near nodes
+//! the lowest-numbered one is settled first, and of equally long paths the one found first is kept. Invariant: the
+//! distance to a settled node is that of a shortest path, and the table has its first hop.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
@@ -15,28 +15,28 @@ use std::collections::BinaryHeap;
 /// The kernel DR. Its nodes send no messages; they ask for edges.
 pub struct RoutingTables;
 
-/// Route to another node, as far as it is known.
+/// The known route to another node.
 #[derive(Clone, Copy, Default)]
 struct KnownRoute {
-    /// The length of the shortest path that was found.
+    /// The length of the shortest path found so far.
     length: Option<u64>,
-    /// The neighbour where it begins.
+    /// The first hop of that path.
     first_hop: u32,
     is_settled: bool,
 }
 
-/// A node of it.
+/// A node of the kernel.
 pub struct Node {
     /// Its edges: neighbour and weight.
     edges: Vec<(u32, u64)>,
-    /// Known route to each node.
+    /// The known route to each node.
     routes: Vec<KnownRoute>,
-    /// The node that it settles next.
+    /// The node to settle next.
     nearest: Option<u32>,
 }
 
 impl Node {
-    /// Takes the edges of a node that is settled now.
+    /// Adds the edges of a node that is being settled.
     fn settle(&mut self, node: u32, edges: &[(u32, u64)]) {
         let settled = &mut self.routes[node as usize];
         settled.is_settled = true;
@@ -92,7 +92,7 @@ impl Kernel for RoutingTables {
     fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
         let mut longest = 0;
         for target in 0..input.size() {
-            // Edges lead both ways, so the lengths from the target are those to it.
+            // Edges lead both ways, so the lengths from the target equal those to it.
             let lengths = lengths_from(input, target);
             longest = longest.max(lengths.iter().flatten().max().copied().unwrap_or_default());
             for (node, answer) in answers.iter().enumerate() {
@@ -125,7 +125,7 @@ fn check_hop(
     if expected { Ok(()) } else { Err(format!("no shortest path from {node} to {target} begins with {hop}")) }
 }
 
-/// The lengths of the shortest paths from a node: with a heap, apart from the kernel's way.
+/// Returns the lengths of the shortest paths from a node, computed with a heap, independently of the kernel.
 fn lengths_from(input: &Input, from: usize) -> Vec<Option<u64>> {
     let mut lengths = vec![None; input.size()];
     let mut open = BinaryHeap::from([Reverse((0_u64, from))]);

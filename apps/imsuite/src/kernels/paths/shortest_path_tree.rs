@@ -1,10 +1,10 @@
 //! DST: a tree of shortest paths from a root, grown layer by layer.
 //!
 //! Dijkstra's algorithm on edges of length one, distributed (Peleg, Distributed Computing, SIAM 2000, chapter 5). A
-//! phase adds a layer: a start goes from the root down to the youngest layer, whose nodes ask their other neighbours to
-//! join. A node that is not in the tree joins the lowest-numbered asker and refuses the others. Then echoes go up and
-//! say whether anything grew. A part of the tree that has not grown never will, and gets no more starts. Invariant:
-//! after phase *p* the tree has all nodes within *p* hops of the root, each at its distance.
+//! phase adds a layer: a start message travels from the root to the youngest layer, whose nodes ask their other
+//! neighbours to join. A node outside the tree joins the lowest-numbered asker and refuses the others. Then echoes
+//! travel up and report growth. A subtree that has not grown never will, and gets no further starts. Invariant: after
+//! phase *p* the tree has all nodes within *p* hops of the root, each at its distance.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 /// The kernel DST.
 pub struct ShortestPathTree;
 
-/// A node of it.
+/// A node of the kernel.
 #[derive(Default)]
 pub struct Node {
     is_root: bool,
     parent: Option<u32>,
-    /// `true` if the node is of the youngest layer.
+    /// `true` if the node is in the youngest layer.
     is_youngest: bool,
-    /// Its children below which the tree grew in this phase or, before that, in the last one.
+    /// The children below which the tree has grown, in this phase or, before their answers, in the last one.
     growing: Vec<u32>,
     /// Number of neighbours or children that have not answered yet in this phase.
     awaited: usize,
@@ -39,12 +39,12 @@ pub enum TreeMessage {
     Accept,
     /// I am in the tree already.
     Refuse,
-    /// From a child: the phase is over here, and whether anything grew.
+    /// From a child: the phase has ended here; `true` if the tree has grown.
     Echo(bool),
 }
 
 impl Node {
-    /// Begins a phase: asks neighbours if it is of the youngest layer, tells its children else.
+    /// Begins a phase: a node of the youngest layer asks its neighbours, any other node notifies its children.
     fn start(context: &mut NodeContext<'_, ShortestPathTree>) {
         let asked: Vec<u32> = match context.node.is_youngest {
             true => context
@@ -63,7 +63,7 @@ impl Node {
         }
     }
 
-    /// Ends the phase here.
+    /// Ends the phase at this node.
     fn echo(context: &mut NodeContext<'_, ShortestPathTree>) {
         context.node.is_youngest = false;
         let has_grown = !context.node.growing.is_empty();
@@ -72,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Takes an answer; the last one ends the phase here.
+    /// Records an answer; the last one ends the phase at this node.
     fn answered(context: &mut NodeContext<'_, ShortestPathTree>, from: u32, has_grown: bool) {
         if has_grown {
             context.node.growing.push(from);
@@ -99,7 +99,8 @@ impl Kernel for ShortestPathTree {
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         let mut phase = 1;
         loop {
-            // A start goes down phase - 1 layers, a question and its answer there and back, echoes up again.
+            // The start travels phase - 1 layers down, a question and its answer go there and back, and echoes travel
+            // up again.
             for round in 0..=2 * phase {
                 task.round(|context| {
                     if context.node.is_root && round == 0 {
@@ -130,7 +131,7 @@ impl Kernel for ShortestPathTree {
         }
     }
 
-    /// The parent; that of the root is the root, which [`super::UNREACHED`] stands for.
+    /// Returns the parent; the root has the answer [`super::UNREACHED`].
     fn answer(node: &Node) -> Vec<i64> {
         vec![node.parent.map_or(super::UNREACHED, i64::from)]
     }

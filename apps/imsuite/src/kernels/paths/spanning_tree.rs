@@ -1,11 +1,11 @@
 //! MST: a minimum spanning tree, by fragments that merge over blue edges.
 //!
-//! The synchronous form of the algorithm of Gallager, Humblet and Spira (ACM TOPLAS 5, 1983) as Peleg has it (SIAM
-//! 2000, chapter 5). Each node begins as a fragment. In a phase all nodes tell their neighbours their fragment; the
-//! lightest edge that leaves a fragment, its blue edge, is found up its tree; the root moves down to that edge, by
-//! turning the path around; the new root connects to the other side; then the roots give new names. Edges of equal
-//! weight are told apart by their nodes, so the tree is the only one. Invariant: each fragment is a part of the
-//! minimum spanning tree, hung up at the node that gave it its name.
+//! The synchronous form of the algorithm of Gallager, Humblet and Spira (ACM TOPLAS 5, 1983) as given by Peleg (SIAM
+//! 2000, chapter 5). Each node begins as a fragment. In a phase all nodes send their neighbours their fragment; the
+//! lightest outgoing edge of a fragment, its blue edge, is found up its tree; the root moves down to that edge, by
+//! reversing the path; the new root connects to the other side; then the roots send new names. Edges of equal weight
+//! are ordered by their nodes, so the tree is unique. Invariant: each fragment is a part of the minimum spanning tree,
+//! rooted at the node that gave it its name.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// The kernel MST.
 pub struct SpanningTree;
 
-/// An edge in the order that makes the tree the only one: weight, then the lower node, then the higher one.
+/// An edge in the order that makes the tree unique: weight, then the lower node, then the higher one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WeightedEdge {
     weight: u64,
@@ -29,16 +29,17 @@ impl WeightedEdge {
     }
 }
 
-/// A node of it.
+/// A node of the kernel.
 pub struct Node {
     /// The weights of the edges to its neighbours.
     weights: Vec<u64>,
     parent: Option<u32>,
     children: Vec<u32>,
     fragment: u32,
-    /// The lightest edge that leaves the fragment here or below, and the child below which it is; none for an own edge.
+    /// The lightest outgoing edge at or below this node, and the child below which it is; `None` for an edge of its
+    /// own.
     blue: Option<(WeightedEdge, Option<u32>)>,
-    /// Number of children that have not told their blue edge yet.
+    /// Number of children that have not reported their blue edge yet.
     awaited: usize,
     /// The node to which it connects.
     connects_to: Option<u32>,
@@ -49,18 +50,18 @@ pub struct Node {
 /// Messages of MST.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FragmentMessage {
-    /// To neighbours: the fragment that I am in. To children: the fragment that we are in now.
+    /// To neighbours: the sender's fragment. To children: their new fragment.
     Fragment(u32),
-    /// To a parent: the blue edge below me.
+    /// To a parent: the blue edge below the sender.
     Blue(Option<WeightedEdge>),
-    /// To a child, which becomes the parent: the blue edge is below you.
+    /// To a child, which becomes the parent: the blue edge is below it.
     Turn,
     /// Over a blue edge.
     Connect,
 }
 
 impl Node {
-    /// Begins the search: the own edges, with the fragments of the neighbours.
+    /// Begins the search with the node's own edges and the fragments of its neighbours.
     fn find_own(context: &mut NodeContext<'_, SpanningTree>) {
         let (index, fragment) = (context.index, context.node.fragment);
         let inbox = std::mem::take(&mut context.inbox);
@@ -76,7 +77,7 @@ impl Node {
         context.node.is_busy = true;
     }
 
-    /// One round of the search up the tree.
+    /// Runs one round of the search up the tree.
     fn search(context: &mut NodeContext<'_, SpanningTree>) {
         for (from, message) in std::mem::take(&mut context.inbox) {
             let FragmentMessage::Blue(edge) = message else { continue };
@@ -95,7 +96,7 @@ impl Node {
         }
     }
 
-    /// One round of the root's way down to the blue edge; at its end the node there connects.
+    /// Runs one round of moving the root down to the blue edge; at its end the new root connects.
     fn move_root(context: &mut NodeContext<'_, SpanningTree>, is_first: bool) {
         let turned = std::mem::take(&mut context.inbox)
             .into_iter()
@@ -118,7 +119,7 @@ impl Node {
         context.send(child, FragmentMessage::Turn);
     }
 
-    /// Takes the connections in: of two fragments with one blue edge the lower node becomes the root of both.
+    /// Accepts connections: of two fragments with the same blue edge, the lower node becomes the root of both.
     fn connect(context: &mut NodeContext<'_, SpanningTree>) {
         let joining: Vec<u32> =
             std::mem::take(&mut context.inbox).into_iter().map(|(from, _)| from).collect();
@@ -135,7 +136,7 @@ impl Node {
         }
     }
 
-    /// One round of the new names' way down.
+    /// Runs one round of sending the new names down.
     fn rename(context: &mut NodeContext<'_, SpanningTree>) {
         context.node.is_busy = false;
         if let Some(FragmentMessage::Fragment(fragment)) = context.messages().next() {
@@ -144,7 +145,7 @@ impl Node {
         }
     }
 
-    /// Tells the fragment to the children.
+    /// Sends the fragment to the children.
     fn send_to_children(context: &mut NodeContext<'_, SpanningTree>) {
         let message = FragmentMessage::Fragment(context.node.fragment);
         let children = context.node.children.clone();
@@ -204,7 +205,7 @@ impl Kernel for SpanningTree {
         }
     }
 
-    /// The parent; that of the root is [`super::UNREACHED`].
+    /// Returns the parent; the root has the answer [`super::UNREACHED`].
     fn answer(node: &Node) -> Vec<i64> {
         vec![node.parent.map_or(super::UNREACHED, i64::from)]
     }
@@ -233,7 +234,7 @@ impl Kernel for SpanningTree {
     }
 }
 
-/// The edges of the minimum spanning tree, ascending, by Kruskal's algorithm.
+/// Returns the edges of the minimum spanning tree, ascending, by Kruskal's algorithm.
 fn by_kruskal(input: &Input) -> Vec<WeightedEdge> {
     let mut edges: Vec<WeightedEdge> = Vec::new();
     for (node, row) in input.neighbours.iter().enumerate() {

@@ -1,12 +1,12 @@
 //! KC: the nodes in committees of at most *K* members, each within *K* − 1 hops of its leader.
 //!
 //! The algorithm of the suite's `kcommitte`, in *K* phases; its sources name no paper. Polling: the least rank of the
-//! nodes without a committee spreads for *K* − 1 hops; a node whose leader's rank is greater takes the node of that
-//! rank for its leader. Selection: each node that leads itself invites the node of the least rank that it has heard
-//! of, and invitations spread for *K* − 1 hops. An invited node joins the committee of the least leader that invites
-//! it. A leader invites one node a phase, itself in the first, so a committee cannot grow beyond *K*. Who is left
-//! over is a committee of its own. Equal ranks are told apart by the nodes. Invariant: the number of a committee is
-//! that of its leader.
+//! nodes without a committee spreads for *K* − 1 hops; a node whose leader has a greater rank takes the node with that
+//! rank as its leader. Selection: each node that leads itself invites the node of the least rank that it has heard of,
+//! and invitations spread for *K* − 1 hops. An invited node joins the committee of the least leader that invites it. A
+//! leader invites one node per phase, itself in the first, so a committee cannot grow beyond *K*. Each remaining node
+//! is a committee of its own. Equal ranks are ordered by node. Invariant: the number of a committee is that of its
+//! leader.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
@@ -17,18 +17,18 @@ use std::collections::BTreeSet;
 /// The kernel KC.
 pub struct Committees;
 
-/// A rank with its node: what leads is the least.
+/// A rank with its node; the least one leads.
 type Ranked = (u64, u32);
 
-/// A node of it.
+/// A node of the kernel.
 pub struct Node {
     rank: u64,
     size_max: u32,
     leader: u32,
     committee: Option<u32>,
-    /// The least node without a committee that it has heard of in this phase.
+    /// The least node without a committee known in this phase.
     least: Option<Ranked>,
-    /// The invitations of this phase that it has passed on: leader and invited node.
+    /// The invitations forwarded in this phase: leader and invited node.
     seen: BTreeSet<(u32, u32)>,
     /// The least leader that invites it in this phase.
     invited_by: Option<Ranked>,
@@ -37,19 +37,19 @@ pub struct Node {
 /// Messages of KC.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CommitteeMessage {
-    /// The least node without a committee that I have heard of.
+    /// The least node without a committee known to the sender.
     Least(Ranked),
     /// A leader invites a node.
     Invitation {
         /// The leader.
         leader: Ranked,
-        /// Node that it invites.
+        /// The invited node.
         target: u32,
     },
 }
 
 impl Node {
-    /// A hop of the polling; the last one only listens.
+    /// Performs one hop of the polling; the last one only receives.
     fn poll(context: &mut NodeContext<'_, Committees>, hop: u32) {
         if hop == 0 {
             let own = (context.node.rank, context.index);
@@ -65,7 +65,7 @@ impl Node {
         }
     }
 
-    /// A hop of the selection; the last one only listens.
+    /// Performs one hop of the selection; the last one only receives.
     fn select(context: &mut NodeContext<'_, Committees>, hop: u32) {
         let mut invitations: Vec<(Ranked, u32)> = Vec::new();
         for message in context.messages() {
@@ -139,7 +139,7 @@ impl Kernel for Committees {
         Ok(())
     }
 
-    /// The leader of the committee; [`ALONE`] for a node of its own.
+    /// Returns the leader of the committee; [`ALONE`] for a node on its own.
     fn answer(node: &Node) -> Vec<i64> {
         vec![node.committee.map_or(ALONE, i64::from)]
     }
@@ -176,5 +176,5 @@ impl Kernel for Committees {
     }
 }
 
-/// The answer of a node that nobody has invited.
+/// The answer of a node that no leader has invited.
 const ALONE: i64 = -1;

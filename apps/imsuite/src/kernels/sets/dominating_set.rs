@@ -1,10 +1,10 @@
-//! DS: a small set of nodes of which each other node has one as a neighbour.
+//! DS: a small dominating set: every other node has a neighbour in it.
 //!
 //! The local randomised greedy algorithm of Jia, Rajaraman and Suel (Distributed Computing 15, 2002). A node is white
 //! while neither it nor a neighbour is in the set; its span is the number of white nodes among itself and its
 //! neighbours. In each turn the nodes whose span, rounded down to a power of two, is the greatest within two hops are
 //! active. The support of a white node is the number of active nodes around it. An active node becomes a candidate
-//! with a chance of one to the greatest support around it, and a candidate joins if its white nodes have at most
+//! with probability one over the greatest support around it, and a candidate joins if its white nodes have at most
 //! three candidates each on average. Invariant: a node counts as white to a neighbour until the turn after the one in
 //! which it was covered.
 
@@ -14,29 +14,29 @@ use super::super::super::place_task::PlaceTask;
 use super::members;
 use isles::Random;
 
-/// The kernel DS. Its messages are numbers, whose meaning is that of the round.
+/// The kernel DS. Its messages are numbers, whose meaning depends on the round.
 pub struct DominatingSet;
 
-/// Most candidates for each white node, on average, with which a candidate joins.
+/// Most candidates per white node, on average, for which a candidate joins.
 const CANDIDATES_MAX: u32 = 3;
 
-/// A node of it. The numbers are those of the turn that goes on.
+/// A node of the kernel. The numbers belong to the current turn.
 pub struct Node {
     is_member: bool,
     is_white: bool,
     /// White nodes among itself and its neighbours.
     span: u32,
-    /// The greatest rounded span that it knows of.
+    /// The greatest known rounded span.
     greatest: u32,
     is_active: bool,
     is_candidate: bool,
-    /// Active nodes around it, then candidates around it.
+    /// Number of active nodes around it, later of candidates around it.
     around: u32,
     random: Random,
 }
 
 impl Node {
-    /// The span, rounded down to a power of two; 0 without white nodes.
+    /// Returns the span, rounded down to a power of two; 0 without white nodes.
     fn rounded(&self) -> u32 {
         self.span.checked_ilog2().map_or(0, |exponent| 1 << exponent)
     }
@@ -71,7 +71,7 @@ impl Kernel for DominatingSet {
         Ok(())
     }
 
-    /// 1 for a member, 0 for another node.
+    /// Returns 1 for a member, 0 for another node.
     fn answer(node: &Node) -> Vec<i64> {
         vec![i64::from(node.is_member)]
     }
@@ -88,11 +88,11 @@ impl Kernel for DominatingSet {
     }
 }
 
-/// Three rounds: the greatest span within two hops, one hop after the other; the nodes that have it tell that they are
-/// active.
+/// Runs three rounds: two to find the greatest span within two hops, and one in which the nodes with that span
+/// announce that they are active.
 async fn find_active(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
     task.round(|context| {
-        // Neighbours that are no longer white have said so in the last turn.
+        // Neighbours that are no longer white announced it in the last turn.
         context.node.span -= context.messages().count() as u32;
         context.node.greatest = context.node.rounded();
         context.send_all(context.node.greatest);
@@ -113,7 +113,7 @@ async fn find_active(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
     .await
 }
 
-/// Two rounds: white nodes tell their support; active nodes draw, and candidates tell it.
+/// Runs two rounds: white nodes send their support; active nodes draw, and candidates announce themselves.
 async fn find_candidates(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
     task.round(|context| {
         context.node.around = context.messages().count() as u32 + u32::from(context.node.is_active);
@@ -134,8 +134,8 @@ async fn find_candidates(task: &mut PlaceTask<DominatingSet>) -> isles::Result<(
     .await
 }
 
-/// Three rounds: white nodes tell how many candidates are around them; candidates join if that is not too many, and
-/// tell it; nodes that are covered by that tell that they are not white any more.
+/// Runs three rounds: white nodes send the number of candidates around them; candidates join if there are not too
+/// many, and announce it; nodes covered by that announce that they are no longer white.
 async fn join(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
     task.round(|context| {
         context.node.around = context.messages().count() as u32 + u32::from(context.node.is_candidate);

@@ -1,10 +1,10 @@
 //! MIS: a maximal independent set, by random numbers.
 //!
 //! Luby's algorithm (SIAM Journal on Computing 15, 1986) in the form of Metivier, Robson, Saheb-Djahromi and Zemmari
-//! (Distributed Computing 23, 2011): in each turn every undecided node draws a number and tells its undecided
-//! neighbours. A node that has drawn less than all of them joins and announces this; its neighbours leave and announce
-//! it. Equal numbers are told apart by the nodes. Invariant: no two neighbours join in one turn, and a neighbour of a
-//! member is never undecided after it.
+//! (Distributed Computing 23, 2011): in each turn every undecided node draws a number and sends it to its undecided
+//! neighbours. A node with the least number joins and announces this; its neighbours leave and announce it. Equal
+//! numbers are ordered by node. Invariant: no two neighbours join in one turn, and a neighbour of a member is decided
+//! in the same turn.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
@@ -24,13 +24,13 @@ enum Membership {
     Neighbour,
 }
 
-/// A node of it.
+/// A node of the kernel.
 pub struct Node {
     state: Membership,
-    /// The neighbours that are undecided as far as it knows.
+    /// The neighbours not known to have decided.
     undecided: Vec<u32>,
     random: Random,
-    /// The number of this turn.
+    /// The number drawn in this turn.
     drawn: u64,
 }
 
@@ -39,9 +39,9 @@ pub struct Node {
 pub enum SetMessage {
     /// Random number drawn by the sender.
     Drawn(u64),
-    /// I am in the set.
+    /// The sender is in the set.
     Joined,
-    /// I am not, and never will be.
+    /// The sender is not in the set, and never will be.
     Left,
 }
 
@@ -102,7 +102,7 @@ impl Kernel for IndependentSet {
         Ok(())
     }
 
-    /// 1 for a member, 0 for another node.
+    /// Returns 1 for a member, 0 for another node.
     fn answer(node: &Node) -> Vec<i64> {
         vec![i64::from(node.state == Membership::Member)]
     }

@@ -1,11 +1,11 @@
-//! VC: three colours for the nodes of a rooted tree, no two neighbours alike.
+//! VC: three colours for the nodes of a rooted tree, with different colours for neighbours.
 //!
-//! The algorithm of Cole and Vishkin (Information and Control 70, 1986) with the step down of Goldberg, Plotkin and
-//! Shannon (SIAM Journal on Discrete Mathematics 1, 1988), as Peleg has them (SIAM 2000, chapter 7). A node's first
-//! colour is its number. A new colour is the lowest bit in which it differs from that of the parent, with its
-//! position, so that after a few turns six colours are left. Then all take the colour of their parent, so that
-//! children are alike, and the nodes of one colour take one of the first three that no neighbour has; once for each
-//! of the last three colours. Invariant: after each turn neighbours have different colours.
+//! The algorithm of Cole and Vishkin (Information and Control 70, 1986) with the shift-down of Goldberg, Plotkin and
+//! Shannon (SIAM Journal on Discrete Mathematics 1, 1988), as given by Peleg (SIAM 2000, chapter 7). A node's first
+//! colour is its number. A new colour is the lowest bit that differs from the parent's colour, with its position, so
+//! that after a few turns six colours remain. Then, once for each of the last three colours, all nodes take the colour
+//! of their parent, so that siblings are alike, and the nodes of that colour take one of the first three that no
+//! neighbour has. Invariant: after each turn neighbours have different colours.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
@@ -14,11 +14,11 @@ use super::super::super::place_task::{NodeContext, PlaceTask};
 /// The kernel VC. Its messages are colours.
 pub struct TreeColouring;
 
-/// Colours that the first part leaves, and those that the second one does.
+/// Number of colours after the first part, and after the second.
 const SIX: u32 = 6;
 const THREE: u32 = 3;
 
-/// A node of it.
+/// A node of the kernel.
 pub struct Node {
     colour: u32,
     /// Parent; `None` at the root.
@@ -26,14 +26,14 @@ pub struct Node {
 }
 
 impl Node {
-    /// Tells the colour to the children.
+    /// Sends the colour to the children.
     fn send_to_children(context: &mut NodeContext<'_, TreeColouring>) {
         let (parent, colour) = (context.node.parent, context.node.colour);
         let children = context.neighbours.iter().copied().filter(|other| Some(*other) != parent);
         children.for_each(|child| context.send(child, colour));
     }
 
-    /// The first colour of three that is none of these.
+    /// Returns the first of three colours that is not among these.
     fn free(taken: &[u32]) -> u32 {
         (0..THREE).find(|colour| !taken.contains(colour)).unwrap_or(THREE)
     }
@@ -56,7 +56,7 @@ impl Kernel for TreeColouring {
             task.round(Node::send_to_children).await?;
             task.round(|context| {
                 let own = context.node.colour;
-                // The root takes any colour that is not its own for that of its parent.
+                // The root uses any colour other than its own in place of its parent's.
                 let parent = context.messages().next().unwrap_or(own ^ 1);
                 let position = (own ^ parent).trailing_zeros();
                 context.node.colour = 2 * position + ((own >> position) & 1);

@@ -1,8 +1,8 @@
 //! The triples of one place and some tables as a dataset that `spareval` evaluates queries over.
 //!
-//! A table looks like triples: for each row and column one, from the row, by an IRI that names the column, to the
-//! value; so what places have found together is part of a query that one place evaluates on. It exchanges nothing.
-//! Invariant: a term has one internal form, so that two are equal if and only if the terms are.
+//! A table looks like triples: each cell is a triple from its row, by an IRI that names the column, to the value. So
+//! results of all places can be part of a query that one place evaluates. It exchanges nothing. Invariant: a term has
+//! one internal form, so that two are equal if and only if the terms are.
 
 use crate::query::table::Table;
 use crate::store::Store;
@@ -16,7 +16,8 @@ use std::convert::Infallible;
 /// Prefix of the IRIs of columns; no data set contains it, because readers reject it as an IRI.
 const COLUMN: &str = "isles table ";
 
-/// The name of the column with this position of the table with this position; without one, that of its rows.
+/// Returns the name of a column, given its position and that of its table; without a column, the name for the table's
+/// rows.
 pub fn column_name(table: usize, column: Option<usize>) -> NamedNode {
     let column = column.map_or(String::new(), |column| column.to_string());
     NamedNode::new_unchecked(format!("{COLUMN}{table} {column}"))
@@ -25,7 +26,7 @@ pub fn column_name(table: usize, column: Option<usize>) -> NamedNode {
 /// Prefix of the IRIs that stand for blank nodes; no data set contains it either.
 const BLANK: &str = "isles blank ";
 
-/// The IRI of a term that names a graph, as a constant of a query: that of a blank node is read as the node.
+/// Returns the IRI of a term that names a graph, as a constant of a query; that of a blank node is read as the node.
 pub fn constant_name(term: &Term) -> Option<NamedNode> {
     match term {
         Term::NamedNode(name) => Some(name.clone()),
@@ -34,7 +35,7 @@ pub fn constant_name(term: &Term) -> Option<NamedNode> {
     }
 }
 
-/// Triples and tables whose terms all are in one dictionary.
+/// Triples and tables with all their terms in one dictionary.
 pub struct Dataset<'a> {
     /// The triples.
     pub data: &'a ActiveDataset<'a>,
@@ -47,7 +48,7 @@ pub struct Dataset<'a> {
 /// A term of a [`Dataset`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DatasetTerm {
-    /// One of the dictionary, by its number.
+    /// A term of the dictionary, by its number.
     Number(u32),
     /// A row of a table.
     Row { table: u32, row: u32 },
@@ -72,7 +73,7 @@ fn quad(
     Ok(InternalQuad { subject, predicate, object, graph_name })
 }
 
-/// The number of a part of a pattern; an inner `None` if no triple can have the part.
+/// Returns the number of a part of a pattern; the inner value is `None` if no triple can have the part.
 fn number(part: Option<&DatasetTerm>) -> Option<Option<u32>> {
     match part {
         None => Some(None),
@@ -81,7 +82,7 @@ fn number(part: Option<&DatasetTerm>) -> Option<Option<u32>> {
     }
 }
 
-/// The quads of one graph with these parts; `None` stands for any.
+/// Returns the quads of one graph with these parts; `None` matches any.
 fn quads_of<'a>(
     store: &'a Store,
     [subject, predicate, object]: [Option<&DatasetTerm>; 3],
@@ -96,7 +97,7 @@ fn quads_of<'a>(
         quad(subject, predicate, object, graph.clone())
     };
     if let (None, Some(predicate), None) = (subject, predicate, object) {
-        // The only form that may have many; a query may need a few of them.
+        // Only this form may have many results; a query may need just a few of them.
         let pairs = store.predicate(predicate).into_iter().flat_map(|own| own.by_subject.iter());
         let triples = pairs.flat_map(move |(subject, objects)| {
             objects.iter().map(move |object| [subject, predicate, *object])
@@ -109,7 +110,7 @@ fn quads_of<'a>(
 }
 
 impl<'a> Dataset<'a> {
-    /// The quads of the default graph and the tables with these parts.
+    /// Returns the quads of the default graph and the tables with these parts.
     fn default_quads(&self, parts: [Option<&DatasetTerm>; 3]) -> Quads<'a> {
         let [subject, predicate, object] = parts;
         if let Some(DatasetTerm::Column { table, column }) = predicate {
@@ -119,7 +120,7 @@ impl<'a> Dataset<'a> {
         quads_of(&data.default, parts, None)
     }
 
-    /// The cells of a column, or the rows of a table, that a pattern asks for.
+    /// Returns the cells of a column, or the rows of a table, that match a pattern.
     fn cells(
         &self,
         table: u32,

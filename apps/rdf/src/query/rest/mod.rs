@@ -1,6 +1,6 @@
-//! The rest of a query at the first place: over the tables that places have found together, and the triples it needs.
+//! The rest of a query at the first place: over the tables that all places have computed, and the triples it needs.
 //!
-//! Tables and triples are brought there with their terms, and `spareval` evaluates. On one place nothing moves.
+//! Tables and triples are sent there with their terms, and `spareval` evaluates the rest. On one place nothing moves.
 //! Invariant: all triples that the rest can ask for are there, so its answers are complete.
 
 use super::algebra::Translation;
@@ -24,7 +24,7 @@ use split::Needs;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// Part of a query that is left for one place.
+/// The part of a query that is left for one place.
 pub(super) struct Rest<'a> {
     /// The query, for its base.
     pub query: &'a Query,
@@ -36,11 +36,11 @@ pub(super) struct Rest<'a> {
     pub tables: Vec<Table>,
 }
 
-/// Solutions between two checks of the clock.
+/// Number of solutions between two checks of the clock.
 const ROWS_PER_CHECK: usize = 1024;
 
 impl QueryRun<'_> {
-    /// The solutions of the rest, at the first place.
+    /// Returns the solutions of the rest, at the first place.
     pub(super) async fn evaluate_rest(
         &self,
         rest: Rest<'_>,
@@ -79,7 +79,7 @@ impl QueryRun<'_> {
         } else {
             Ok(None)
         };
-        // The others are informed of a fault, so that all places abort the query.
+        // The other places learn of a fault, so that all abort the query.
         let mut failed = [u64::from(own.is_err())];
         self.peers.sum(&mut failed).await?;
         match own {
@@ -90,7 +90,7 @@ impl QueryRun<'_> {
         }
     }
 
-    /// The quads that the rest asks for, at the first place; those of the default graph have an unbound name.
+    /// Returns the quads that the rest needs, at the first place; those of the default graph have an unbound name.
     async fn needed(&self, needs: &Needs) -> Result<Table, QueryFault> {
         let names = needs.predicates.iter();
         let names: Vec<Vec<u8>> =
@@ -116,7 +116,7 @@ impl QueryRun<'_> {
         Ok(self.peers.gather(quads).await?)
     }
 
-    /// Gives the terms of a table at the first place numbers of `dictionary`.
+    /// Renumbers the terms of a table at the first place with numbers of `dictionary`.
     async fn intern_at_first(
         &self,
         table: &mut Table,
@@ -130,7 +130,7 @@ impl QueryRun<'_> {
     }
 }
 
-/// The graphs of a table of quads, and of these names, some of which have no quad.
+/// Returns the graphs of a table of quads, and of these names, some of which may have no quads.
 fn graphs_of(quads: &Table, mut names: Vec<u32>) -> GraphStore {
     let quad = |row: usize| -> Quad { [0, 1, 2, 3].map(|part| quads.columns[part][row]) };
     let (default, named): (Vec<Quad>, Vec<Quad>) =
@@ -143,16 +143,16 @@ fn graphs_of(quads: &Table, mut names: Vec<u32>) -> GraphStore {
 /// Reference answer by `spareval` over the triples of one place.
 #[derive(Debug)]
 pub enum Reference {
-    /// An answer that this program's must be equal to.
+    /// An answer that must be equal to that of this program.
     Answer(Answer),
-    /// Number of solutions of a query that leaves open which solutions it has.
+    /// Number of solutions, for a query that leaves open which solutions it returns.
     Rows(u64),
 }
 
-/// Answers a query over triples that all are here, by `spareval` alone.
+/// Answers a query by `spareval` alone, over triples that are all at this place.
 ///
 /// # Errors
-/// It has no answer.
+/// The query has no answer.
 pub fn reference(
     query: &Query,
     graphs: &GraphStore,
@@ -202,7 +202,7 @@ pub fn reference(
     Ok(if is_open { Reference::Rows(answer.rows()) } else { Reference::Answer(answer) })
 }
 
-/// The solutions of a pattern over a dataset, by `spareval`.
+/// Returns the solutions of a pattern over a dataset, by `spareval`.
 fn evaluated(
     query: &Query,
     pattern: GraphPattern,
@@ -232,7 +232,7 @@ fn evaluated(
     Ok(solutions.solutions)
 }
 
-/// Ends an evaluation at a deadline, from its own thread, unless it is dropped before.
+/// Aborts an evaluation at a deadline, from its own thread, unless dropped before.
 struct TimeoutWatch(std::sync::mpsc::Sender<()>);
 
 impl TimeoutWatch {

@@ -1,7 +1,7 @@
 //! Splits a query into parts that places evaluate together, and the rest, which the first place evaluates over them.
 //!
-//! The largest parts that have a [`Node`] become tables; in the rest a table stands as a basic graph pattern over the
-//! names of its columns. What the rest still asks of triples, by paths and `EXISTS`, is brought to the first place. It
+//! The largest parts that have a [`Node`] become tables; the rest refers to a table by a basic graph pattern over the
+//! names of its columns. Triples that the rest still needs, for paths and `EXISTS`, are sent to the first place. It
 //! evaluates nothing. Invariant: the rest over its tables has the solutions of the query.
 
 use super::dataset::{column_name, constant_name};
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 /// Prefix of the variables that stand for rows of tables.
 const ROW: &str = "isles_row_";
 
-/// Calls `replace` with each largest part that it has something for, from left to right.
+/// Replaces each largest part for which `replace` returns a value, from left to right.
 fn rewritten(
     pattern: &GraphPattern,
     replace: &mut impl FnMut(&GraphPattern) -> Option<GraphPattern>,
@@ -63,7 +63,7 @@ fn rewritten(
     }
 }
 
-/// The parts of a query that places evaluate together, from left to right.
+/// Returns the parts of a query that places evaluate together, from left to right.
 pub fn parts(pattern: &GraphPattern, translation: &mut Translation) -> Vec<Node> {
     let mut nodes = Vec::new();
     rewritten(pattern, &mut |part| {
@@ -73,7 +73,7 @@ pub fn parts(pattern: &GraphPattern, translation: &mut Translation) -> Vec<Node>
     nodes
 }
 
-/// The rest of a query over the tables that its parts have become.
+/// Returns the rest of a query over the tables computed from its parts.
 pub fn rest(pattern: &GraphPattern, translation: &mut Translation, tables: &[Table]) -> GraphPattern {
     let mut next = 0;
     let with_tables = rewritten(pattern, &mut |part| {
@@ -86,7 +86,7 @@ pub fn rest(pattern: &GraphPattern, translation: &mut Translation, tables: &[Tab
     ordered(&with_tables)
 }
 
-/// A pattern in which each `GRAPH` of a variable that contains a sub-query is replaced; see [`each_graph`].
+/// Returns a pattern with each `GRAPH` of a variable that contains a sub-query replaced; see [`each_graph`].
 pub fn by_graph(pattern: &GraphPattern, names: &[Vec<u8>]) -> GraphPattern {
     rewritten(pattern, &mut |part| each_graph(part, names))
 }
@@ -96,9 +96,9 @@ fn has_sub_query(pattern: &GraphPattern) -> bool {
     pattern.to_string().contains("SELECT")
 }
 
-/// `GRAPH` of a variable around a sub-query as the union over the graphs with these names, which is its definition
-/// (SPARQL 1.1, section 18.6); `spareval` evaluates the sub-query over all of them together. The algebra has no
-/// constant blank nodes; [`constant_name`] stands for them.
+/// Rewrites `GRAPH` of a variable around a sub-query as the union over the graphs with these names, which is its
+/// definition (SPARQL 1.1, section 18.6); `spareval` would evaluate the sub-query over all of them together. The
+/// algebra has no constant blank nodes; [`constant_name`] stands for them.
 fn each_graph(pattern: &GraphPattern, names: &[Vec<u8>]) -> Option<GraphPattern> {
     let GraphPattern::Graph { name: NamedNodePattern::Variable(variable), inner } = pattern else {
         return None;
@@ -118,8 +118,8 @@ fn each_graph(pattern: &GraphPattern, names: &[Vec<u8>]) -> Option<GraphPattern>
     Some(balanced(names.iter().filter_map(of_graph).collect(), union).unwrap_or(none))
 }
 
-/// Ends each order with all variables of its result, and gives one to what is cut, joined to a text or sampled, so that
-/// no number of places changes it.
+/// Completes each order with all variables of its result, and adds one where solutions are limited, sampled or joined
+/// to a text, so that the result does not depend on the number of places.
 pub fn ordered(pattern: &GraphPattern) -> GraphPattern {
     rewritten(pattern, &mut |part| {
         Some(match part {
@@ -150,7 +150,7 @@ pub fn ordered(pattern: &GraphPattern) -> GraphPattern {
     })
 }
 
-/// A pattern of which some solutions are taken, with an order.
+/// Returns a pattern with a limit or offset, with its solutions ordered.
 fn cut(pattern: &GraphPattern) -> GraphPattern {
     match pattern {
         GraphPattern::Distinct { inner } => GraphPattern::Distinct { inner: Box::new(cut(inner)) },
@@ -163,8 +163,8 @@ fn cut(pattern: &GraphPattern) -> GraphPattern {
     }
 }
 
-/// The solutions of `inner` by `expression` and then by all `variables`: by their values, and equal ones by their
-/// texts and types.
+/// Orders the solutions of `inner` by `expression` and then by all `variables`: by their values, and equal ones by
+/// their text and type.
 fn by_all(
     inner: GraphPattern,
     mut expression: Vec<OrderExpression>,
@@ -203,7 +203,7 @@ pub fn is_ordered(pattern: &GraphPattern) -> bool {
     }
 }
 
-/// Returns `true` if a part drops some of its solutions without an order, so that the choice of them is open.
+/// Returns `true` if a part drops some of its solutions without an order, so that which ones remain is unspecified.
 pub fn has_unordered_limit(pattern: &GraphPattern) -> bool {
     let mut is_cut = false;
     rewritten(pattern, &mut |part| {
@@ -213,7 +213,7 @@ pub fn has_unordered_limit(pattern: &GraphPattern) -> bool {
     is_cut
 }
 
-/// A pattern over the columns of a table, whose solutions are the rows.
+/// Returns a pattern over the columns of a table, whose solutions are the rows.
 fn table_pattern(position: usize, table: &Table, names: &[String]) -> GraphPattern {
     let row = || TermPattern::Variable(Variable::new_unchecked(format!("{ROW}{position}")));
     let cell = |column: Option<usize>, object: TermPattern| TriplePattern {
@@ -238,7 +238,7 @@ fn table_pattern(position: usize, table: &Table, names: &[String]) -> GraphPatte
     })
 }
 
-/// The triples that the rest of a query asks for.
+/// The triples that the rest of a query needs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Triples of these predicates.
@@ -247,7 +247,7 @@ pub struct Needs {
     pub all: bool,
     /// True if triples of named graphs are needed.
     pub graphs: bool,
-    /// Feature the query needs that is not supported: other services.
+    /// Unsupported feature that the query needs: other services.
     pub unsupported: Option<&'static str>,
 }
 
@@ -341,7 +341,7 @@ impl Needs {
                 self.add_path(left);
                 self.add_path(right);
             }
-            // A path of no steps leads from each node to itself; a negated one may be any predicate.
+            // A path of zero length leads from each node to itself; a negated one may match any predicate.
             PropertyPathExpression::ZeroOrMore(_)
             | PropertyPathExpression::ZeroOrOne(_)
             | PropertyPathExpression::NegatedPropertySet(_) => self.all = true,

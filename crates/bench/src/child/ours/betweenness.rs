@@ -1,6 +1,6 @@
 //! Betweenness several times in one run, for observers; distributed like `isles run bc`.
 //!
-//! The application's own program computes once, and has a chip's time where it runs on one. The kernel is the
+//! The application's own program computes once, and reports the chip's time on a modelled chip. The kernel is the
 //! application's. Invariant: reading and distributing the graph are not timed; adding up is.
 
 use super::run;
@@ -33,7 +33,7 @@ async fn betweenness(name: &'static str, times: usize) -> isles::Result<()> {
     Ok(())
 }
 
-/// The seconds that the scores of all vertices take.
+/// Returns the seconds for the scores of all vertices.
 async fn scores_of(graph: &Replicated<Graph>) -> isles::Result<f64> {
     let scores = PlaceLocal::new(Scores::zero).await?;
     let sources = WorkDistributor::plain::<Betweenness>().units(graph.vertices(), Balance::Dynamic).await?;

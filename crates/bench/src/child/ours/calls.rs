@@ -1,9 +1,9 @@
 //! Calls and tasks: the smallest ones to the other place, to one that sleeps or has slept, beside busy processes, a
 //! million at one place, a million between neighbours, and pairs of forms that should cost the same.
 //!
-//! The pairs have no peer: each form is compared with another one of itself, in the same process and batch by batch in
-//! turn, and they differ in one thing only. Invariants: every task and call of a batch has ended when its clock is
-//! read; the pause before a call to a sleeping place is not in the figure.
+//! The pairs have no peer: two forms of a call that differ in one thing are compared in the same process, batch by
+//! batch in turn. Invariants: every task and call of a batch has ended when its clock is read; the pause before a call
+//! to a sleeping place is not in the figure.
 
 use super::{run, seconds_of_both, seconds_per_step};
 use crate::child::timing::Effort;
@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// Tasks that have run in this process; a plain count, it orders nothing.
+/// Number of tasks that have run in this process; a plain count without ordering.
 static TASKS_RUN: AtomicU64 = AtomicU64::new(0);
 
 /// Prints `half_round_trip_us` of an empty `at!` and `rate_million` of a tiny `spawn_at!`.
@@ -65,7 +65,7 @@ pub fn sleeping(effort: Effort) {
     });
 }
 
-/// Seconds of a call, after the place was idle for `pause`.
+/// Returns the seconds of a call after the place was idle for `pause`.
 async fn round_trip(effort: Effort, pause: Duration) -> isles::Result<f64> {
     let there = here().next();
     let mut seconds = Vec::new();
@@ -78,19 +78,19 @@ async fn round_trip(effort: Effort, pause: Duration) -> isles::Result<f64> {
     Ok(median(seconds))
 }
 
-/// Sleep of the places before a round of calls, and number of calls of a round.
+/// Sleep of the places before a round of calls, and number of calls in a round.
 const SLEEP: Duration = Duration::from_millis(30);
 const CALLS_A_ROUND: u32 = 100_000;
 
 /// Busy processes beside the run for [`crowded`], all of the lowest priority.
 const BUSY: usize = 4;
 
-/// Prints `half_round_trip_us` of calls one after the other, in rounds before each of which both places sleep.
+/// Prints `half_round_trip_us` of successive calls, in rounds before which both places sleep.
 pub fn after_sleep(effort: Effort) {
     run(move || rounds(effort));
 }
 
-/// The same beside busy processes.
+/// Prints the same beside busy processes.
 pub fn crowded(effort: Effort) {
     run(move || async move {
         let _busy = BusyProcesses::start(BUSY);
@@ -168,13 +168,13 @@ async fn million() -> isles::Result<()> {
     .await
 }
 
-/// Tasks of a flood, over all places.
+/// Number of tasks of a flood, over all places.
 const FLOOD: u64 = 1_000_000;
 
-/// Tasks of a short flood, whose events all fit a trace.
+/// Number of tasks of a short flood, whose events all fit in a trace.
 const SHORT_FLOOD: u64 = 100_000;
 
-/// Tasks that a place starts before it yields.
+/// Number of tasks that a place starts before it yields.
 const TURN: u64 = 1_000;
 
 /// Prints `flood_ms` of a million tasks, the median of several floods.
@@ -231,7 +231,7 @@ async fn start(each: u64) {
     }
 }
 
-/// Tasks that have run at all places, each of which may share its count with others.
+/// Returns the number of tasks that have run at all places, some of which may share a count.
 async fn tasks_run() -> isles::Result<u64> {
     let mut counts = std::collections::BTreeMap::new();
     for place in places() {
@@ -246,11 +246,11 @@ const ELEMENTS: usize = 1_024;
 
 const MIB: usize = 1 << 20;
 
-/// Sum to which the tasks add; its accesses order nothing.
+/// Sum that the tasks add to; its accesses are relaxed.
 static SUM: AtomicU64 = AtomicU64::new(0);
 
-/// Prints `generic_us` and `concrete_us`: an `at!` that takes along a vector of 1,024 numbers, by a function that
-/// knows its type and by one that does not.
+/// Prints `generic_us` and `concrete_us`: an `at!` that captures a vector of 1,024 numbers, in a generic function and
+/// in one with a concrete type.
 pub fn generic(effort: Effort) {
     run(move || async move {
         let there = here().next();
@@ -291,7 +291,7 @@ async fn send_vector(there: Place, value: &Vec<f64>) -> isles::Result<()> {
     .await
 }
 
-/// Prints `of_33_mib_gb` and `of_30_mib_gb`: 10⁹ bytes a second of a slice of 33 or 30 MiB moved by `at!`.
+/// Prints `of_33_mib_gb` and `of_30_mib_gb`: 10⁹ bytes per second for a slice of 33 or 30 MiB moved by `at!`.
 pub fn sizes(effort: Effort) {
     run(move || async move {
         let there = here().next();

@@ -1,4 +1,4 @@
-//! Channels: a value there and back without a buffer, and a stream through one, between processes and at one place.
+//! Channels: a value there and back without a buffer, and a buffered stream, between processes and at one place.
 //!
 //! Each channel is created at its receiving place, as the page on channels advises. Between places the partner is a
 //! task at the next one; at one place both sides are tasks. Invariant: a batch ends when its last value has been
@@ -9,10 +9,10 @@ use crate::child::timing::Effort;
 use crate::child::timing::print_figure;
 use isles::prelude::*;
 
-/// Values that the channel of a stream holds at most; crossbeam's and Go's hold as many.
+/// Capacity of the channel of a stream; crossbeam's and Go's have the same.
 const CAPACITY: usize = 1_024;
 
-/// Requests an acknowledgement of all previous values from the receiver of a stream.
+/// Asks the receiver of a stream to acknowledge all previous values.
 const LAST: u64 = 0;
 
 /// Prints `half_round_trip_us` of a rendezvous and `rate_million` of a stream, to a task at the next place.
@@ -20,7 +20,7 @@ pub fn between_places(effort: Effort) {
     run(move || measure(effort, 1));
 }
 
-/// The same to a task at the own place.
+/// Prints the same, to a task at the same place.
 pub fn within_a_place(effort: Effort) {
     run(move || measure(effort, 0));
 }
@@ -33,7 +33,7 @@ async fn measure(effort: Effort, distance: usize) -> isles::Result<()> {
     Ok(())
 }
 
-/// Seconds of a value there and one back, each send ending when its value has been taken.
+/// Returns the seconds of a value there and one back, where each send ends when its value has been taken.
 async fn rendezvous(effort: Effort, partner: Place) -> isles::Result<f64> {
     let (there, calls) = channel_at::<u64>(partner, 0).await?;
     let (answers, replies) = channel::<u64>(0);
@@ -58,7 +58,7 @@ async fn rendezvous(effort: Effort, partner: Place) -> isles::Result<f64> {
     .await
 }
 
-/// Seconds of one value of many in one direction.
+/// Returns the seconds per value of a stream in one direction.
 async fn stream(effort: Effort, partner: Place) -> isles::Result<f64> {
     let (way, numbers) = channel_at::<u64>(partner, CAPACITY).await?;
     let (taken, all_taken) = channel::<u64>(1);

@@ -1,6 +1,6 @@
 //! A semaphore loop over hubs, and its components: switches of a local task, or messages between two places.
 //!
-//! Batches of both are run in turn, so that a change of the host's speed is in both. Invariant: each loop is two
+//! Batches of both are run in turn, so that a change of the host's speed affects both. Invariant: each loop is two
 //! signals and two tests.
 
 use super::{run, seconds_of_both};
@@ -30,7 +30,7 @@ async fn body(task: HubTask, loops: u64) -> isles::Result<()> {
     Ok(())
 }
 
-/// `count` loops, with the making of their tasks and hubs.
+/// Runs `count` loops, including the creation of their tasks and hubs.
 async fn loops(count: u64) -> isles::Result<()> {
     let other = u32::from(place_count() > 1);
     let map = HubMap::of([("left", 0), ("pong", 0), ("right", other), ("ping", other)]);
@@ -38,7 +38,7 @@ async fn loops(count: u64) -> isles::Result<()> {
     system.run(count, body).await.map(drop)
 }
 
-/// `count` turns of two tasks: each is a switch away and a switch back.
+/// Runs `count` turns of two tasks: each is a switch away and a switch back.
 async fn switches(count: u64) -> isles::Result<()> {
     finish(async {
         for _ in 0..2 {
@@ -53,7 +53,7 @@ async fn switches(count: u64) -> isles::Result<()> {
     .await
 }
 
-/// Half round trips of an empty `at!`.
+/// Runs half round trips of an empty `at!`.
 async fn messages(count: u64) -> isles::Result<()> {
     let other = here().next();
     for _ in 0..count.div_ceil(2) {
@@ -62,7 +62,7 @@ async fn messages(count: u64) -> isles::Result<()> {
     Ok(())
 }
 
-/// Prints `loop_us`, `part_us` of a switch or a message, and `loop_parts`, how many of them a loop takes.
+/// Prints `loop_us`, `part_us` of a switch or a message, and `loop_parts`, their number in a loop.
 pub fn semaphore_loop(effort: Effort) {
     run(move || async move {
         let (of_loop, of_part) = match place_count() {

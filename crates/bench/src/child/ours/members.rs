@@ -1,4 +1,4 @@
-//! Messages between two members of a team, there and back: 8 bytes, and 2 MiB into memory that one has.
+//! Messages between two members of a team, there and back: 8 bytes, and 2 MiB into existing memory.
 //!
 //! The forms are those of `peers/mpi.c`: a send and a receive at each side, in turn. Invariant: a batch ends when its
 //! last message has come back.
@@ -11,10 +11,10 @@ use isles::prelude::*;
 /// Words of a transfer, the same number as in the rows of the suite `core`.
 const WORDS: usize = (2 << 20) / size_of::<u64>();
 
-/// Ends the partner; each other message comes back.
+/// Ends the partner; all other messages are sent back.
 const LAST: u64 = u64::MAX;
 
-/// Prints `value_us` and `slice_us`: half of there and back of a number, and of a slice of one.
+/// Prints `value_us` and `slice_us`: half a round trip of a number, and of a slice of one.
 pub fn short(effort: Effort) {
     run(move || async move {
         let team = Team::world();
@@ -46,7 +46,7 @@ pub fn short(effort: Effort) {
     });
 }
 
-/// Prints `ping_pong_gb`, in 10^9 bytes a second: 2 MiB there and 2 MiB back.
+/// Prints `ping_pong_gb`, in 10^9 bytes per second: 2 MiB there and 2 MiB back.
 pub fn long(effort: Effort) {
     run(move || async move {
         let seconds = slices(effort, Team::world(), WORDS).await?;
@@ -55,7 +55,7 @@ pub fn long(effort: Effort) {
     });
 }
 
-/// Prints half of there and back in microseconds of slices of five sizes, `us_8` to `us_2m`.
+/// Prints half a round trip in microseconds for slices of five sizes, `us_8` to `us_2m`.
 pub fn sizes(effort: Effort) {
     run(move || async move {
         let sizes = [
@@ -72,7 +72,7 @@ pub fn sizes(effort: Effort) {
     });
 }
 
-/// Seconds of a slice of `len` words there, and another one back.
+/// Returns the seconds of a slice of `len` words there, and another one back.
 async fn slices(effort: Effort, team: Team, len: usize) -> isles::Result<f64> {
     finish(async {
         spawn_at!(team.place_of(1), {

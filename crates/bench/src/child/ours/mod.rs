@@ -1,7 +1,7 @@
 //! Our side: programs of Isles, written with the façade as a user would.
 //!
-//! A folder of its own because these, unlike the peers, run at several places. They use no internal. Invariant: place 0
-//! measures; what it times has ended at all places when its clock is read.
+//! A separate folder because these, unlike the peers, run at several places. They use no internals. Invariant: place 0
+//! measures; the timed operations have ended at all places when its clock is read.
 
 pub mod betweenness;
 pub mod calls;
@@ -43,7 +43,7 @@ async fn seconds_per_step(
     Ok(median(seconds))
 }
 
-/// The same of two steps, a batch of the one and a batch of the other in turn.
+/// Same as `seconds_per_step` for two steps, in alternating batches.
 async fn seconds_of_both(
     effort: Effort,
     mut one: impl AsyncFnMut(u64) -> isles::Result<()>,

@@ -1,7 +1,7 @@
 //! Pipelines of stages; `tasks` has tokio's channels and the plain loop beside them.
 //!
-//! The trivial stages add a number each, so what is measured is the way of an item through them. The long ones compute
-//! for some microseconds, each as long as the next. Invariant: both sides compute the same sum.
+//! The trivial stages add a number each, so the measurement is that of an item's way through them. The long ones each
+//! compute for about the same number of microseconds. Invariant: both sides compute the same sum.
 
 use super::run;
 use crate::child::timing::Effort;
@@ -15,25 +15,25 @@ use std::time::Instant;
 /// Capacity of the queue before a stage, on both sides.
 pub const QUEUE: usize = 64;
 
-/// Items that pass the trivial stages.
+/// Number of items through the trivial stages.
 const SHORT_ITEMS: u64 = 2_000_000;
 
-/// Trivial stages.
+/// Number of trivial stages.
 pub const SHORT_STAGES: u64 = 8;
 
-/// Items that pass the long stages.
+/// Number of items through the long stages.
 pub const LONG_ITEMS: u64 = 4_000;
 
-/// Long stages.
+/// Number of long stages.
 pub const LONG_STAGES: u64 = 18;
 
 /// Rounds of a long stage: about 20 µs.
 const ROUNDS: u64 = 10_000;
 
-/// Bytes of the state of each stage that is moved.
+/// Bytes of state of each moved stage.
 const STATE_BYTES: usize = 38_000;
 
-/// Resizes that are measured.
+/// Number of measured resizes.
 const RESIZES: u64 = 1_000;
 
 /// Kinds of stages.
@@ -43,7 +43,7 @@ enum StageKind {
     Long,
     /// Long, with a state.
     Heavy,
-    /// One that takes as long as all long ones, between short ones, in up to two replicas.
+    /// A stage as long as all long ones together, between short ones, in up to two replicas.
     Slow,
 }
 
@@ -91,7 +91,7 @@ impl Pipeline for StageKind {
     }
 }
 
-/// Items through 8 trivial stages. Prints `rate_million`.
+/// Sends items through 8 trivial stages. Prints `rate_million`.
 pub fn short(_effort: Effort) {
     run(|| async {
         let options = Options { queue: QUEUE, ..Options::default() };
@@ -109,12 +109,12 @@ pub fn short_sum(items: u64) -> u64 {
     (0..items).map(|item| item + added).sum()
 }
 
-/// Items through 18 stages of 20 µs, at all places. Prints `seconds`.
+/// Sends items through 18 stages of 20 µs, at all places. Prints `seconds`.
 pub fn long(_effort: Effort) {
     all_items(StageKind::Long);
 }
 
-/// Items through a stage of 360 µs between short ones, at all places. Prints `seconds`.
+/// Sends items through a stage of 360 µs between short ones, at all places. Prints `seconds`.
 pub fn slow(_effort: Effort) {
     all_items(StageKind::Slow);
 }
@@ -132,7 +132,8 @@ fn all_items(kind: StageKind) {
 }
 
 /// Resizes to one place and back, with 38 kB of state in each of 18 stages. Prints `pause_items`, the median pause in
-/// times of an item that passes all stages on one place, and `lost`, the items that did not come out in order.
+/// units of the time of an item through all stages on one place, and `lost`, the number of items that did not come out
+/// in order.
 pub fn resizes(_effort: Effort) {
     run(|| async {
         let (out_of_order, report) = pipeline::run(StageKind::Heavy, Options::default(), async |flow| {
@@ -148,7 +149,7 @@ pub fn resizes(_effort: Effort) {
                     |item: u64| (0..LONG_STAGES).fold(item, |value, stage| long_step(stage, value));
                 let mut item = 0;
                 while let Some(value) = flow.recv().await? {
-                    // To compute each again would take as long as the pipeline.
+                    // Computing each again would take as long as the pipeline.
                     out_of_order += u64::from(item % 64 == 0 && value != expected(item));
                     item += 1;
                 }

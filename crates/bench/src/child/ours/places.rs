@@ -1,9 +1,9 @@
 //! Costs of idle places: many more places than cores, and the memory of one place.
 //!
 //! The first depends on how places wait, not on how they send; the forms are those of `peers/mpi.c`, section
-//! `oversubscribed`. Memory is read from the accounts of the kernel: pages resident in the process of one place, shared
-//! ones included, less those of the same program without places. Invariants: while the token travels, every other place
-//! waits; the place that is looked at does nothing else.
+//! `oversubscribed`. Memory is read from the kernel's accounts: resident pages in the process of one place, including
+//! shared ones, minus those of the same program without places. Invariants: while the token travels, every other place
+//! waits; the observed place does nothing else.
 
 use super::{run, seconds_per_step, transfers};
 use crate::child::timing::Effort;
@@ -59,7 +59,7 @@ pub fn start(_effort: Effort) {
     });
 }
 
-/// Prints `idle_percent` of places that wait.
+/// Prints `idle_percent` of waiting places.
 pub fn idle(_effort: Effort) {
     run(|| async {
         print_figure("idle_percent", idle_percent().await?);
@@ -75,7 +75,7 @@ fn pass(left: u64) {
     }
 }
 
-/// Processor time of all places while every task of the program waits, in percent of all cores.
+/// Returns the processor time of all places while every task of the program waits, as a percentage of all cores.
 async fn idle_percent() -> isles::Result<f64> {
     let (before, start) = (busy_seconds().await?, Instant::now());
     let waited = finish(std::future::pending::<()>()).deadline(IDLE).await;
@@ -85,7 +85,7 @@ async fn idle_percent() -> isles::Result<f64> {
     Ok(100.0 * spent / elapsed / crate::machine::cores() as f64)
 }
 
-/// Processor time that the processes of all places have used.
+/// Returns the processor time used by the processes of all places.
 async fn busy_seconds() -> isles::Result<f64> {
     let mut seconds = 0.0;
     for place in places() {
@@ -104,8 +104,8 @@ const ARRAYS: u64 = 64;
 const WORDS: usize = (2 << 20) / size_of::<u64>();
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Prints `idle_mib` and `loaded_mib` of a place that is not the first one, beyond the bare program, and the bound on
-/// the latter that the product states.
+/// Prints `idle_mib` and `loaded_mib` of a place other than the first, in excess of the bare program, and the
+/// documented bound on the latter.
 pub fn memory(_effort: Effort) {
     run(move || async move {
         let there = here().next();
@@ -123,7 +123,7 @@ pub fn memory(_effort: Effort) {
     });
 }
 
-/// The program without places. Prints `resident_mib`.
+/// Runs the program without places. Prints `resident_mib`.
 pub fn bare(_effort: Effort) {
     print_figure("resident_mib", resident_mib());
 }
@@ -156,7 +156,7 @@ async fn flood(there: Place) -> isles::Result<()> {
     .await
 }
 
-/// Resident pages of this process in MiB, as the kernel counts them page by page.
+/// Returns the resident pages of this process in MiB, as counted exactly by the kernel.
 fn resident_mib() -> f64 {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").expect("the kernel tells");
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).expect("the kernel reports Rss");

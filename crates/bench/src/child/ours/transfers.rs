@@ -1,7 +1,7 @@
 //! Arrays of 2 MiB that travel with a call, and the collectives of all places.
 //!
 //! The forms are those of `peers/mpi.c`, sections `large` and `collective`. Invariants: the receiver has the whole
-//! array in memory that it may read; all places do the same collectives in the same order.
+//! array in readable memory; all places do the same collectives in the same order.
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;
@@ -12,7 +12,7 @@ use std::hint::black_box;
 const WORDS: usize = (2 << 20) / size_of::<u64>();
 const UNDER_WAY: u64 = 8;
 
-/// Prints `answered_gb`, `read_gb` and `stream_gb` in 10⁹ bytes a second.
+/// Prints `answered_gb`, `read_gb` and `stream_gb` in 10⁹ bytes per second.
 pub fn large(effort: Effort) {
     run(move || async move {
         let there = here().next();
@@ -66,14 +66,14 @@ fn gigabytes(arrays: u64, seconds: f64) -> f64 {
 const WORDS_8K: usize = (8 << 10) / size_of::<u64>();
 const WORDS_1M: usize = (1 << 20) / size_of::<u64>();
 
-/// Collectives that are measured.
+/// The measured collectives.
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 enum Collective {
     Barrier,
     AllReduce,
     /// `all_reduce_slice` of this many words.
     AllReduceSlice(usize),
-    /// Of that many words, the root changing each time.
+    /// Broadcast of this many words, from a different root each time.
     Broadcast(usize),
 }
 
@@ -95,7 +95,7 @@ pub fn collectives(effort: Effort) {
     });
 }
 
-/// Seconds of one collective of all places.
+/// Returns the seconds of one barrier of all places.
 pub(super) async fn barrier(effort: Effort) -> isles::Result<f64> {
     time(effort, Collective::Barrier).await
 }

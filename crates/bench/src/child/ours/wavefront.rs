@@ -1,20 +1,20 @@
-//! A wave over a grid whose columns are split over the places: the kernel p2p of the Parallel Research Kernels.
+//! A wave over a grid with its columns distributed over the places: the kernel p2p of the Parallel Research Kernels.
 //!
 //! The kernel is Synch_p2p of R. F. Van der Wijngaart and T. G. Mattson, "The Parallel Research Kernels", HPEC 2014.
-//! The values go as messages between members, or over channels as in the book's listing `wavefront`; unlike there the
-//! whole grid is kept, as in the kernel, and its first row is given and not sent. `peers/mpi.c` does the same, loop by
-//! loop. Invariants: place 0 has the last cell of all when a batch ends, so that all places have done theirs; that cell
-//! is right after each batch.
+//! Values are sent as messages between members, or over channels as in the book's listing `wavefront`; unlike there,
+//! the whole grid is kept, as in the kernel, and its first row is given and not sent. `peers/mpi.c` does the same,
+//! loop by loop. Invariants: place 0 has the last cell of the grid when a batch ends, so all places have completed it;
+//! that cell is correct after each batch.
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;
 use crate::child::timing::print_figure;
 use isles::prelude::*;
 
-/// Rows that a place may be ahead of the next one, as in the listing.
+/// Number of rows that a place may be ahead of the next one, as in the listing.
 const CAPACITY: usize = 16;
 
-/// Size of a grid, the given column and row included.
+/// Size of a grid, including the given column and row.
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct Extent {
     columns: usize,
@@ -66,7 +66,7 @@ impl Neighbors {
     }
 }
 
-/// Millions of additions and subtractions a second of all places.
+/// Returns the millions of additions and subtractions per second over all places.
 async fn rate(effort: Effort, extent: Extent, has_channels: bool) -> isles::Result<f64> {
     let (mut from_left, mut to_place, mut start, mut batches) = (vec![], vec![], vec![], vec![]);
     for place in places() {
@@ -111,7 +111,7 @@ async fn rate(effort: Effort, extent: Extent, has_channels: bool) -> isles::Resu
     .await
 }
 
-/// The columns of this place, and before them the last one of the place to the left.
+/// The columns of this place, preceded by the last one of the place to the left.
 struct Strip {
     /// Row after row.
     cells: Vec<f64>,
@@ -120,7 +120,7 @@ struct Strip {
 }
 
 impl Strip {
-    /// The grid at the start: row 0 and column 0 have the numbers of their cells.
+    /// Creates the initial grid: row 0 and column 0 have the numbers of their cells.
     fn new(extent: Extent) -> Strip {
         let bound = |place: usize| place * (extent.columns - 1) / place_count();
         let (first, last) = (bound(here().index()), bound(here().index() + 1));
@@ -137,7 +137,8 @@ impl Strip {
         Strip { cells, width }
     }
 
-    /// Sweeps the grid `count` times, row by row. After each sweep the last cell of all, negated, becomes the first.
+    /// Sweeps the grid `count` times, row by row. After each sweep the last cell of the grid, negated, becomes the
+    /// first.
     async fn sweep(&mut self, count: u64, link: &Neighbors) -> isles::Result<()> {
         let (is_first, is_last) = (here().index() == 0, here().index() == place_count() - 1);
         for _ in 0..count {
@@ -164,7 +165,8 @@ impl Strip {
     }
 }
 
-/// Each cell but the first is the one above plus the one to the left minus the one between.
+/// Computes a row: each cell except the first is the one above plus the one to the left minus the one diagonally
+/// between.
 fn next_row(above: &[f64], row: &mut [f64]) {
     let (mut before, cells) =
         row.split_first_mut().map(|(first, cells)| (*first, cells)).expect("a row has cells");

@@ -1,8 +1,8 @@
-//! Memory that places share: accesses to the window of another place, halos of 8 KiB that two places exchange, guards
-//! of shared objects.
+//! Memory that places share: accesses to the window of another place, halos of 8 KiB exchanged by two places, and
+//! guards of shared objects.
 //!
-//! The forms of windows are those of `peers/mpi.c`, section `windows`. Invariant: what is timed is done at its target,
-//! or over, when the clock is read.
+//! The forms of windows are those of `peers/mpi.c`, section `windows`. Invariant: timed operations have completed, at
+//! the target where there is one, when the clock is read.
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;
@@ -49,7 +49,7 @@ pub fn accesses(effort: Effort) {
     });
 }
 
-/// The seconds of one exchange with both neighbours, which of two places are the other one.
+/// Returns the seconds of one exchange with both neighbours; with two places both are the other one.
 async fn halos(effort: Effort) -> isles::Result<f64> {
     let window = Window::<u64>::new(4 * HALO).await?;
     let rounds = PlaceLocal::new(|| 0_u64).await?;
@@ -63,12 +63,12 @@ async fn halos(effort: Effort) -> isles::Result<f64> {
                         let round = *rounds.read();
                         *rounds.lock() += 1;
                         let first = 2 * (round % 2) as usize * HALO;
-                        // Made anew, as a stencil does.
+                        // Recomputed each time, as in a stencil.
                         edges.fill(round);
                         window.put_notify(other, first, &edges[..HALO]).await?;
                         window.put_notify(other, first + HALO, &edges[HALO..]).await?;
                         window.notified(other, 2 * (round + 1)).await?;
-                        // As a receive does, into memory that one has.
+                        // Into existing memory, as in a receive.
                         window.read(first, &mut halo)?;
                         window.read(first + HALO, &mut halo)?;
                     }
@@ -110,13 +110,13 @@ pub fn guards(effort: Effort) {
             .await
         })
         .await?;
-        // A step is a turn of both.
+        // A step is a turn of each.
         print_figure("hand_over_us", seconds * 1e6 / 2.0);
         Ok(())
     });
 }
 
-/// Writes in turn with the other place; whose turn it is, the value says.
+/// Writes alternately with the other place; the value determines whose turn it is.
 async fn take_turns(turns: &Shared<u64>, count: u64) -> isles::Result<()> {
     let mut left = count;
     while left > 0 {
@@ -126,7 +126,7 @@ async fn take_turns(turns: &Shared<u64>, count: u64) -> isles::Result<()> {
             left -= 1;
         }
         drop(turn);
-        // The other place's request may have come.
+        // The other place's request may have arrived.
         yield_now().await;
     }
     Ok(())

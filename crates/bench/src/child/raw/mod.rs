@@ -1,7 +1,7 @@
 //! The shared-memory transport alone: no task, no finish, no serialisation.
 //!
-//! It sends through the same endpoint as every place and leaves nothing out. Invariant: both sides are busy, each
-//! process on a core of its own.
+//! It sends through the same endpoint as every place, with all its features. Invariant: both sides are busy, each
+//! process on its own core.
 
 pub mod ring;
 

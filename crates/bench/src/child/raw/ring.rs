@@ -1,9 +1,9 @@
 //! Plain single-producer rings: the simplest queues that two cores can share.
 //!
-//! Slots are 64 bytes. In the index ring, head and tail are counters on lines of their own and each side remembers what
-//! it last saw of the other; a message costs two lines. In the marked ring each slot carries its own number, so that a
-//! message costs one. Neither has a wake-up, classes or checks: what those cost is what the comparison shows.
-//! Invariant: only the producer stores `tail` and slots, only the consumer `head`; both count since creation.
+//! Slots are 64 bytes. In the index ring, head and tail are counters on separate cache lines and each side caches the
+//! other's last seen value; a message costs two lines. In the marked ring each slot carries its own number, so a
+//! message costs one line. Neither has wake-ups, classes or checks, whose cost the comparison shows. Invariant: only
+//! the producer stores `tail` and slots, only the consumer `head`; both count from creation.
 
 use crate::child::timing::Effort;
 use crate::child::timing::{pin, print_figure, seconds_per_step};
@@ -17,7 +17,7 @@ const END: u64 = u64::MAX;
 #[repr(align(128))]
 struct Index(AtomicU64);
 
-/// Word 0 is the message; word 1 is used by the marked ring only: the number of the message, from 1.
+/// Word 0 is the message; word 1 is used only by the marked ring: the number of the message, from 1.
 #[repr(align(64))]
 struct RingSlot([AtomicU64; 8]);
 
@@ -29,17 +29,17 @@ struct Ring {
     slots: Box<[RingSlot]>,
 }
 
-/// One side of a ring, on lines of its own: two threads write two of them at each push and pop.
+/// One side of a ring, on its own cache lines: two threads write to both sides at each push and pop.
 #[repr(align(128))]
 struct RingSide<'a> {
     ring: &'a Ring,
-    /// The own counter.
+    /// This side's counter.
     own: u64,
-    /// The other side's counter when last looked at.
+    /// The last seen value of the other side's counter.
     seen: u64,
 }
 
-/// The index ring. Prints `half_round_trip_us` and `rate_million` of messages of 8 bytes.
+/// Measures the index ring. Prints `half_round_trip_us` and `rate_million` of messages of 8 bytes.
 pub fn index(effort: Effort) {
     let (there, back, way) = (Ring::new(), Ring::new(), Ring::new());
     let (mut out, mut calls, mut answers, mut replies) =
@@ -56,7 +56,7 @@ pub fn index(effort: Effort) {
     print_figure("rate_million", rate(effort, |number| out.push(number), || messages.pop()));
 }
 
-/// The marked ring. Prints the same.
+/// Measures the marked ring. Prints the same.
 pub fn marked(effort: Effort) {
     let (there, back, way) = (Ring::new(), Ring::new(), Ring::new());
     let (mut out, mut calls, mut answers, mut replies) =
@@ -73,8 +73,8 @@ pub fn marked(effort: Effort) {
     print_figure("rate_million", rate(effort, |number| out.push_marked(number), || messages.pop_marked()));
 }
 
-/// Microseconds of one way of an exchange between this thread, which sends calls and receives answers, and another,
-/// which receives the calls and answers them.
+/// Returns the microseconds of half a round trip between this thread, which sends calls and receives answers, and
+/// another one, which answers them.
 fn half_round_trip(
     effort: Effort,
     mut send_call: impl FnMut(u64),
@@ -104,7 +104,8 @@ fn half_round_trip(
     })
 }
 
-/// Millions of messages a second, one way; a batch ends when the other thread says that it took number 0.
+/// Returns the millions of messages per second, one way; a batch ends when the other thread reports that it took
+/// number 0.
 fn rate(effort: Effort, mut push: impl FnMut(u64), mut pop: impl FnMut() -> u64 + Send) -> f64 {
     let batches_taken = &Index(AtomicU64::new(0));
     thread::scope(|scope| {
@@ -136,7 +137,7 @@ impl Ring {
         Ring { head: Index(AtomicU64::new(0)), tail: Index(AtomicU64::new(0)), slots }
     }
 
-    /// The view of one side at the start.
+    /// Returns the initial view of one side.
     fn side(&self) -> RingSide<'_> {
         RingSide { ring: self, own: 0, seen: 0 }
     }

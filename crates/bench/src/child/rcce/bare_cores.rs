@@ -1,7 +1,7 @@
-//! Programs on bare cores, by the program `isles-bare`: ping-pongs of RCCE and of the device of Xipx, and the boot.
+//! Programs on bare cores, run by `isles-bare`: ping-pongs of RCCE and of the device of Xipx, and the boot.
 //!
-//! The programs time themselves; their images are built for each run, in the checkout. A machine of QEMU that loses its
-//! processor makes a run a thousand times as long, so each figure is the least of a few.
+//! The programs time themselves; their images are built for each run, in the checkout. A QEMU machine that loses its
+//! processor makes a run a thousand times as long, so each figure is the minimum of a few.
 
 use crate::child::timing::{Effort, print_figure};
 use crate::program::available::built;
@@ -14,10 +14,10 @@ const LENGTHS: [(usize, &str, &str); 3] = [(32, "400", "21"), (1024, "200", "21"
 /// Bytes of messages of devices.
 const DEVICE_LENGTHS: [usize; 2] = [32, 1024];
 const DEVICE_ROUNDS: &str = "200";
-/// Runs for each figure.
+/// Number of runs for each figure.
 const RUNS: usize = 3;
 
-/// Images of this process, in a folder that ends with it.
+/// Images of this process, in a folder that is removed with it.
 struct Images {
     folder: PathBuf,
     program: PathBuf,
@@ -56,7 +56,7 @@ impl Images {
         succeeded(&mut run)
     }
 
-    /// The least number before `unit` in the output of an image on cores 0 and 1.
+    /// Returns the smallest number before `unit` in the output of an image on cores 0 and 1.
     fn least(&self, image: &Path, words: &[&str], unit: &str) -> f64 {
         let run = |_| {
             let text = String::from_utf8_lossy(&self.run("0,1", image, words).stdout).into_owned();
@@ -86,13 +86,13 @@ fn by_length(images: &Images, image: &Path, name: &str) {
     }
 }
 
-/// By RCCE.
+/// Measures RCCE.
 pub fn rcce(_: Effort) {
     let images = Images::new();
     by_length(&images, &images.build(&["examples/c/pingpong.c"]), "ping_pong");
 }
 
-/// By iRCCE: ping-pong, and ping-ping.
+/// Measures iRCCE: ping-pong, and ping-ping.
 pub fn ircce(_: Effort) {
     let images = Images::new();
     by_length(&images, &images.build(&["examples/c/pingpong.c", "-DIRCCE"]), "ping_pong");
@@ -110,18 +110,18 @@ fn devices(threads: &str) {
     }
 }
 
-/// By devices of Xipx, between threads in supervisor mode.
+/// Measures devices of Xipx, between threads in supervisor mode.
 pub fn xipx(_: Effort) {
     devices("kernel");
 }
 
-/// By devices of Xipx, between threads in user mode.
+/// Measures devices of Xipx, between threads in user mode.
 pub fn xipx_user(_: Effort) {
     devices("user");
 }
 
-/// Prints the seconds from the start of machines to `main` of the last, of two and of eight, and the KiB of the largest
-/// example of C.
+/// Prints the seconds from the start of the machines to `main` of the last one, for two and for eight machines, and
+/// the KiB of the largest example of C.
 pub fn boot(_: Effort) {
     let images = Images::new();
     let image = images.build(&["bare-metal/examples", "--bin", "ids"]);

@@ -1,7 +1,7 @@
-//! Programs of RCCE in C, by the program `isles-rcce`: a ping-pong of processes, and calls on the modelled chip.
+//! RCCE programs in C, run by `isles-rcce`: a ping-pong of processes, and calls on the modelled chip.
 //!
-//! The C program times itself, as people's do. It is compiled for each run; its library is built once, in the cache.
-//! Invariant: a program that does not verify has no figures.
+//! The C program times itself, as user programs do. It is compiled for each run; its library is built once, in the
+//! cache. Invariant: a program that does not verify has no figures.
 
 pub mod bare_cores;
 
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 const PING_PONG: &str = include_str!("../../../../../examples/c/pingpong.c");
 
-/// Puts and reads of flags, each a call of the library.
+/// Puts and flag reads, each a call of the library.
 const CALLS: &str = r"
 #define GORY
 #include <RCCE.h>
@@ -34,10 +34,10 @@ int RCCE_APP(int argc, char **argv) {
 }
 ";
 
-/// Calls that the program above makes at each of two ranks.
+/// Number of calls by the program above, over two ranks.
 const CALLS_MADE: f64 = 2.0 * 1_000_000.0;
 
-/// Rounds of a batch, about 20 ms on a host.
+/// Rounds per batch, about 20 ms on a host.
 const ROUNDS: &str = "40000";
 
 fn command() -> Command {
@@ -81,22 +81,22 @@ fn ping_pong(options: &[&str], effort: Effort) {
     remove(&program);
 }
 
-/// By RCCE.
+/// Measures RCCE.
 pub fn rcce(effort: Effort) {
     ping_pong(&[], effort);
 }
 
-/// By RCCE with flags of a bit.
+/// Measures RCCE with bit flags.
 pub fn rcce_bits(effort: Effort) {
     ping_pong(&["--bit-flags"], effort);
 }
 
-/// By requests of iRCCE.
+/// Measures requests of iRCCE.
 pub fn ircce(effort: Effort) {
     ping_pong(&["-DIRCCE"], effort);
 }
 
-/// Prints the least time of half a round trip of processes, by length, as `bare_cores` does of bare cores.
+/// Prints the minimum time of half a round trip between processes, by length, as `bare_cores` does for bare cores.
 fn by_length(options: &[&str]) {
     let program = compiled("pingpong", PING_PONG, options);
     for (bytes, rounds, batches) in [("32", "400", "21"), ("1024", "200", "21"), ("65536", "20", "11")] {
@@ -112,12 +112,12 @@ fn by_length(options: &[&str]) {
     remove(&program);
 }
 
-/// By RCCE, as the same program runs on bare cores.
+/// Measures RCCE with the program that also runs on bare cores.
 pub fn rcce_lengths(_: Effort) {
     by_length(&[]);
 }
 
-/// By iRCCE, as the same program runs on bare cores.
+/// Measures iRCCE with the program that also runs on bare cores.
 pub fn ircce_lengths(_: Effort) {
     by_length(&["-DIRCCE"]);
 }
@@ -130,7 +130,7 @@ fn on_chip(program: &Path, words: &[&str]) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-/// Prints `calls_million` and `messages_million`, a second of this host, of two ranks on the modelled chip.
+/// Prints `calls_million` and `messages_million` per second of this host, for two ranks on the modelled chip.
 pub fn chip(_: Effort) {
     let program = compiled("calls", CALLS, &[]);
     print_figure("calls_million", CALLS_MADE / on_chip(&program, &[]) / 1e6);

@@ -1,8 +1,8 @@
 //! A large machine: all its places start, pass one barrier, and receive one broadcast.
 //!
-//! Its own file because it asks whether that many places can be made: as endpoints, whose two collectives go along a
-//! tree of the places' numbers, and as an ordinary program with the runtime, whose places are started by a loop of the
-//! first one. Invariant: everything from the chip's file to the end of the last place is timed.
+//! It tests whether that many places can be created: as endpoints, with two collectives along a tree of the places'
+//! numbers, and as an ordinary program with the runtime, whose places are started by a loop of the first one.
+//! Invariant: everything from reading the chip's file to the end of the last place is timed.
 
 use super::{drive, send_as};
 use crate::child::timing::Effort;
@@ -90,7 +90,7 @@ impl MachinePlace {
     }
 }
 
-/// 32,768 places of Blue Gene/P: their start, one barrier, one broadcast of 1,024 bytes.
+/// Runs 32,768 places of Blue Gene/P: their start, one barrier, one broadcast of 1,024 bytes.
 pub fn machine(_effort: Effort) {
     let started = Instant::now();
     let chip = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("{error}"));
@@ -104,7 +104,7 @@ pub fn machine(_effort: Effort) {
     print_figure("mib", resident_mib_max());
 }
 
-/// The same as a program.
+/// Runs the same as a program.
 pub fn program(_effort: Effort) {
     let started = Instant::now();
     let chip = ModelledChip::new("bluegene-p").unwrap_or_else(|error| panic!("{error}"));

@@ -1,7 +1,7 @@
 //! The model of a chip alone: places that send and receive, without a runtime; and one program with a runtime.
 //!
-//! What SimGrid does for the same traffic is in `peers/simgrid.cpp`. Invariant: all messages of a figure were taken in,
-//! and building the world is not timed, as building the platform is not there.
+//! SimGrid's side of the same traffic is in `peers/simgrid.cpp`. Invariant: all messages of a figure have been
+//! received, and building the world is not timed, like building the platform there.
 
 mod machine;
 
@@ -20,10 +20,10 @@ use std::fs::File;
 use std::io;
 use std::time::Instant;
 
-/// Places of an SCC.
+/// Number of places of an SCC.
 const SCC_PLACES: u32 = 48;
 
-/// Places of the torus, and bytes of a message that fills a packet with its header.
+/// Number of places of the torus, and bytes of a message that fills a packet with its header.
 const TORUS_PLACES: u32 = 1_000;
 const PACKET: usize = 232;
 
@@ -88,8 +88,8 @@ fn random_traffic(world: &ChipWorld, messages: u32, bytes: usize) -> f64 {
     drive(world, |place| players[place.index()].step())
 }
 
-/// Prints the messages and events of a second. `once` returns a world that has run, and the seconds that took; it runs
-/// once in a process, cold, as SimGrid does. The median is that of the processes.
+/// Prints the messages and events per second. `once` returns a world that has run, and its seconds; it runs once per
+/// process, cold, as SimGrid does. The median is taken over processes.
 fn measure(messages: u64, once: impl FnOnce() -> (ChipWorld, f64)) {
     let (world, seconds) = once();
     let report = world.report();
@@ -98,7 +98,7 @@ fn measure(messages: u64, once: impl FnOnce() -> (ChipWorld, f64)) {
     print_figure("events_million", report.digest.events() as f64 / seconds / 1e6);
 }
 
-/// Two places of one tile, there and back.
+/// Two places of one tile: round trips.
 pub fn ping_pong(_effort: Effort) {
     measure(2 * u64::from(PING_PONGS), || {
         let world = scc(2);
@@ -121,12 +121,12 @@ pub fn ping_pong(_effort: Effort) {
     });
 }
 
-/// All cores of an SCC, at random.
+/// All cores of an SCC, with random targets.
 pub fn mesh(_effort: Effort) {
     mesh_of(SHORT);
 }
 
-/// The same with messages that hold their links.
+/// Same as `mesh`, with messages that occupy their links.
 pub fn mesh_long(_effort: Effort) {
     mesh_of(LONG);
 }
@@ -139,12 +139,12 @@ fn mesh_of(bytes: u32) {
     });
 }
 
-/// Packets of a mesh of such links, which are all that there is of it.
+/// Packets on a mesh that consists only of such links.
 pub fn mesh_packets(_effort: Effort) {
     mesh_packets_of(SHORT);
 }
 
-/// The same with messages that hold their links.
+/// Same as `mesh_packets`, with messages that occupy their links.
 pub fn mesh_packets_long(_effort: Effort) {
     mesh_packets_of(LONG);
 }
@@ -159,7 +159,7 @@ fn mesh_packets_of(bytes: u32) {
     });
 }
 
-/// The same with a trace into a file.
+/// Same as `mesh`, with a trace into a file.
 pub fn mesh_traced(_effort: Effort) {
     let path = std::env::temp_dir().join(format!("isles-bench-{}.perfetto-trace", std::process::id()));
     measure(u64::from(SCC_PLACES * MESH_MESSAGES), || {
@@ -175,7 +175,7 @@ pub fn mesh_traced(_effort: Effort) {
     let _ = std::fs::remove_file(&path); // it is in the folder for such files
 }
 
-/// Nodes of a torus of 10 x 10 x 10, one place each, at random.
+/// Nodes of a torus of 10 x 10 x 10, one place each, with random targets.
 pub fn torus(_effort: Effort) {
     measure(u64::from(TORUS_PLACES * TORUS_MESSAGES), || {
         let world = ChipWorld::new(TORUS_PLACES, torus_costs(), 0).expect("it has enough cores");
@@ -184,7 +184,7 @@ pub fn torus(_effort: Effort) {
     });
 }
 
-/// Blue Gene/P with another torus: as SimGrid gets it.
+/// Returns the costs of Blue Gene/P with another torus, the same that SimGrid gets.
 fn torus_costs() -> Costs {
     let file = include_str!("../../../../../chips/bluegene-p.toml");
     let file = file.replace("tiles = [32, 32, 32]", "tiles = [10, 10, 10]");

@@ -1,7 +1,7 @@
-//! The suite `aggregation`: very many tiny messages to unpredictable places.
+//! The suite `aggregation`: many tiny messages to unpredictable places.
 //!
-//! It holds no code but the table. Invariant: what is counted is applied, and no contender of RandomAccess holds more
-//! than 1,024 updates a place that are not.
+//! It contains only the table. Invariant: counted updates are applied, and no contender of RandomAccess holds more
+//! than 1,024 pending updates per place.
 
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
@@ -20,7 +20,7 @@ const GUPS: AppTask =
 const MESSAGES: AppTask =
     AppTask { name: "gups", words: "--bits 20 --updates 1048576 --mode messages", counted: Some("updates") };
 
-/// Millions a second of what an application counts.
+/// Millions per second of the items that an application counts.
 const RATE: &str = "rate";
 
 const RANDOM_ACCESS: Group = Group {

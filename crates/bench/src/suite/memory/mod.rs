@@ -1,4 +1,5 @@
-//! The suites of memory that places share: windows, shared objects, shared pages, tables that many small items change.
+//! The suites of memory that places share: windows, shared objects, shared pages, and tables that many small items
+//! change.
 
 pub mod aggregation;
 pub mod shared;

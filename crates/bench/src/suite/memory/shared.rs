@@ -1,7 +1,7 @@
 //! The suite `shared`: guards of shared objects, and a clustering over them; and the suite `svm`: page faults that
 //! another process serves, and Jacobi over shared pages beside an array in parts.
 //!
-//! It holds no code but the table. Invariant: of a clustering time and modularity stand beside each other.
+//! It contains only the table. Invariant: the time and the modularity of a clustering are shown together.
 
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::{AppTask, Program};
@@ -74,7 +74,7 @@ const SCAN: Group = Group {
     }],
 };
 
-/// The method of several levels, as that of the libraries.
+/// The multilevel method, as in the libraries.
 const COLLABORATIONS: AppTask =
     AppTask { name: "modularity", words: "--graph cond-mat-2005 --method multilevel", counted: None };
 const GRID: AppTask =
@@ -205,7 +205,7 @@ const PAGE_FAULTS: Group = Group {
     ],
 };
 
-/// The row of the host as it is, while threads of least priority keep its processors busy.
+/// Returns the row for the same host while threads of the lowest priority keep its processors busy.
 const fn busy(row: Row) -> Row {
     Row { peers: const { &[figure(BARE, "busy_bare_us")] }, ..row }
 }

@@ -1,6 +1,6 @@
-//! The suite `windows`: memory of a place that another one reads and writes, and a program over it.
+//! The suite `windows`: memory of a place that another one reads and writes, and a program that uses it.
 //!
-//! It holds no code but the table. Invariant: an access of a peer is done at its target when it counts, as ours is.
+//! It contains only the table. Invariant: an access has completed at its target when it counts, for peers as for ours.
 
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::AppTask;

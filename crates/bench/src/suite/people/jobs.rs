@@ -1,8 +1,8 @@
 //! The suite `jobs`: the cost of stoppable jobs, and the time of their checkpoints.
 //!
-//! It holds no code but the table. The published figures beside are of a library on the SCC that wrote whole processes
-//! (van der Woning and Bakker): 0.2 % of 55 s; in memory a checkpoint took 4.5 % less than on the disk of a server, a
-//! restart 49.3 %.
+//! It contains only the table. The published figures shown beside ours are of a library on the SCC that wrote whole
+//! processes (van der Woning and Bakker): 0.2 % of 55 s; in memory a checkpoint took 4.5 % less than on the disk of a
+//! server, a restart 49.3 %.
 
 use super::super::figure;
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};

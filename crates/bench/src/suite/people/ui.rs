@@ -1,7 +1,7 @@
 //! The suite `ui`: the cost of observing a run.
 //!
-//! The peer is the same run without observers. It holds no code but the table. A page is the real server with a reader
-//! of its stream; both need the processors of the places. Invariant: observers start and end outside of the timed part.
+//! The peer is the same run without observers. It contains only the table. A page is the real server with a reader of
+//! its stream; both use the processors of the places. Invariant: observers start and end outside the timed part.
 
 use super::super::{figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
@@ -142,8 +142,8 @@ const fn betweenness_row(name: &'static str, question: &'static str) -> Row {
     }
 }
 
-/// A row of processor time from start to end, including the server. It is for information: a page has a cost at the
-/// start that is negligible in a long run.
+/// A row of processor time from start to end, including the server. It only informs: a page has a cost at the start
+/// that is negligible in a long run.
 const fn processors_row(name: &'static str, question: &'static str) -> Row {
     Row {
         name,

@@ -1,6 +1,6 @@
 //! The suite `bare`: programs on bare cores, beside the same programs as processes, and the device of Xipx beside RCCE.
 //!
-//! It holds no code but the table. A figure is the least of three runs, each a median of batches: a machine that loses
+//! It contains only the table. A figure is the minimum of three runs, each a median of batches: a machine that loses
 //! its processor takes up to a thousand times as long.
 
 use crate::measure::{Better, Contender, Group, Row, Target};
@@ -17,7 +17,7 @@ const BOOT: &str = "isles, images";
 
 const PAIR: &str = "2 bare cores, a machine of QEMU (TCG) each";
 
-/// A device may take 1 / 0.7 of the time of the library: 70 % of its bandwidth, as in the paper.
+/// A device may take 1 / 0.7 of the library's time: 70 % of its bandwidth, as in the paper.
 const OF_SEVENTY_PERCENT: f64 = 1.43;
 
 /// All groups, in the order in which they are run.

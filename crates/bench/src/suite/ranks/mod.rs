@@ -1,7 +1,7 @@
-//! Suites whose contenders are ranks, of MPI or of RCCE, on hosts and on bare cores, or whose peers are programs of C
-//! over them.
+//! Suites whose contenders are ranks of MPI or of RCCE, on hosts and on bare cores, or whose peers are C programs over
+//! them.
 //!
-//! Only groups them. Invariant: each is a table, as all suites are.
+//! It only groups them. Invariant: each is a table, like all suites.
 
 pub mod bare;
 pub mod mpi;

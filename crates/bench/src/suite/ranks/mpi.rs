@@ -1,6 +1,6 @@
 //! The suite `mpi`: ranks of an MPI run as places, on one host and on several.
 //!
-//! It holds no code but the table. Invariants: ranks of one host are compared with an equal number of places of the
+//! It contains only the table. Invariants: ranks of one host are compared with an equal number of places of the
 //! machine `processes`; ranks of several hosts, which are network namespaces of this one, with C over the same library
 //! on the same hosts.
 
@@ -49,7 +49,7 @@ const fn on(
     Contender { label, program }
 }
 
-/// Collectives of ranks on several hosts, by teams that disregard these.
+/// Collectives of ranks on several hosts, by teams that ignore the hosts.
 const fn flat(count: u32, hosts: u32) -> Contender {
     let ranks = Ranks { count, hosts };
     let program =
@@ -187,10 +187,10 @@ const fn both(child: &'static str, section: &'static str) -> [Contender; 4] {
     ]
 }
 
-/// Between hosts: within 15 % of the library's own.
+/// Between hosts: within 15 % of the library's own time.
 const HOSTS: Row = Row { targets: &[Target::BestPeer(1.15)], ..ROW };
 
-/// A flood: at least 5 times the library's rate with a message each.
+/// A flood: at least 5 times the library's rate with single messages.
 const FLOOD: Row = Row { unit: "million/s", better: Better::More, targets: &[Target::BestPeer(5.0)], ..ROW };
 
 const CALLS: Group = Group {
@@ -431,7 +431,7 @@ const IDLE: Group = Group {
     ],
 };
 
-/// Betweenness centrality of ranks on several hosts, beside as many processes of one host.
+/// Betweenness centrality of ranks on several hosts, beside the same number of processes on one host.
 const fn whole_runs(task: AppTask, count: u32, hosts: u32) -> [Contender; 2] {
     let ranks = Ranks { count, hosts };
     [

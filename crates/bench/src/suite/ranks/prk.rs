@@ -1,7 +1,8 @@
 //! The suite `prk`: the Parallel Research Kernels over distributed arrays, against C over MPI that does the same.
 //!
-//! Its own file because both sides are whole programs: `isles run prk`, and `peers/prk.c` with the same algorithms and
-//! sizes. It holds no code but the table. Invariant: both sides do as many iterations, and time all but the first.
+//! A separate file because both sides are whole programs: `isles run prk`, and `peers/prk.c` with the same algorithms
+//! and sizes. It contains only the table. Invariant: both sides run the same number of iterations, and time all but
+//! the first.
 
 use crate::measure::{Better, Contender, Group, Row};
 use crate::mpi::{MpiLibrary, Ranks};

@@ -1,6 +1,6 @@
 //! The suite `rcce`: programs of RCCE in C, beside the raw message of machine `processes` and MPI.
 //!
-//! It holds no code but the table. The peer carries 8 bytes and RCCE 32, a line of its message buffers; a send of RCCE
+//! It contains only the table. The peer carries 8 bytes and RCCE 32, a line of its message buffers; a send of RCCE
 //! ends when it has been received.
 
 use crate::measure::{Better, Contender, Group, Row, Target};
