@@ -6,6 +6,7 @@
 //! send while there is room.
 
 use super::credits::{Receivers, SlotCredits};
+use super::queue::ValueQueue;
 use super::step::{Cancelled, ChannelStep, HeldResource, OfferOutcome, OperationId, WantOutcome};
 use super::step::{PutBackViolation, SlotViolation};
 use crate::PlaceId;
@@ -36,7 +37,7 @@ pub struct Buffered<V> {
     /// Number of values.
     capacity: NonZeroU32,
     /// Values, each with the place whose slot it used, if any.
-    buffer: VecDeque<(V, Option<PlaceId>)>,
+    buffer: ValueQueue<(V, Option<PlaceId>)>,
     sending: VecDeque<Sending<V>>,
     /// Operations that asked for room and have been granted it.
     granted: Vec<OperationId>,
@@ -53,7 +54,7 @@ impl<V> Buffered<V> {
         Buffered {
             here,
             capacity,
-            buffer: VecDeque::new(),
+            buffer: ValueQueue::new(),
             sending: VecDeque::new(),
             granted: Vec::new(),
             receiving: Receivers::default(),
@@ -90,13 +91,6 @@ impl<V> Buffered<V> {
     #[inline]
     fn used(&self) -> usize {
         self.buffer.len() + self.granted.len()
-    }
-
-    /// Puts a value into the buffer. A separate function, so that `push_back` is inlined only in
-    /// [`Buffered::offer_at_once`]: a stream within a place is a tenth faster then.
-    #[inline(never)]
-    fn store(&mut self, value: V, slot_of: Option<PlaceId>) {
-        self.buffer.push_back((value, slot_of));
     }
 
     #[inline]
@@ -151,7 +145,7 @@ impl<V> Buffered<V> {
         }
         if self.sending.is_empty() && self.has_room() {
             self.take_room(steps);
-            self.store(value, None);
+            self.buffer.push_back((value, None));
             return OfferOutcome::Accepted(self.give_more(id.place));
         }
         if !waits {
@@ -198,7 +192,7 @@ impl<V> Buffered<V> {
             return Ok(OfferOutcome::Refused(value));
         }
         if self.receiving.is_empty() {
-            self.store(value, None);
+            self.buffer.push_back((value, None));
         } else {
             self.deliver_first(value, steps);
             self.admit(steps);
@@ -220,7 +214,7 @@ impl<V> Buffered<V> {
         }
         if self.receiving.is_empty() {
             self.credits.note_buffered(place);
-            self.store(value, Some(place));
+            self.buffer.push_back((value, Some(place)));
         } else {
             self.deliver_first(value, steps);
             self.keep(place, steps);
@@ -389,7 +383,7 @@ impl<V> Buffered<V> {
     pub(super) fn abandon(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
         self.is_abandoned = true;
         self.close(steps);
-        self.buffer.drain(..).map(|(value, _)| value).collect()
+        self.buffer.take_all().map(|(value, _)| value).collect()
     }
 
     /// As [`ChannelHome::place_died`](super::ChannelHome::place_died).
@@ -480,7 +474,7 @@ impl<V> Buffered<V> {
                         self.deliver_first(value, steps);
                     } else {
                         self.take_room(steps);
-                        self.store(value, None);
+                        self.buffer.push_back((value, None));
                     }
                     steps.push(ChannelStep::Accept(id, 0));
                 }

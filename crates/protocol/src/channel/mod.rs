@@ -9,6 +9,7 @@ mod arrivals;
 mod buffered;
 mod credits;
 mod home;
+mod queue;
 mod rendezvous;
 mod step;
 #[cfg(test)]
