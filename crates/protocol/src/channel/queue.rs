@@ -1,7 +1,7 @@
 //! The queue of a buffer: a ring in memory that grows.
 //!
-//! As `VecDeque`, whose `push_back` is no inline function: a stream within a place spends a tenth of its time on that
-//! call. Invariant: `slots` has a power of two of elements, or none; `len` of them from `first` on hold values.
+//! Like `VecDeque`, whose `push_back` is not an inline function: without that call a stream within a place carries 7 %
+//! more values. Invariants: the length of `slots` is a power of two, or 0; `len` slots from `first` on hold values.
 
 /// A queue of values.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl<T> ValueQueue<T> {
         std::iter::from_fn(|| self.pop_front())
     }
 
-    /// Returns the slot of a position that goes on beyond the end.
+    /// Returns the slot of a position, which may be beyond the end.
     #[inline]
     fn slot(&self, position: usize) -> usize {
         position & self.slots.len().wrapping_sub(1)
