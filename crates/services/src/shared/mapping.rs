@@ -1,7 +1,7 @@
 //! Mappings: arrays that grow by chunks of 4 KiB; only the chunks that a copy lacks travel.
 //!
-//! Where memory is modelled, elements lie there, chunk by chunk, and each access is one of the core. The table of
-//! chunks is cached whatever the kind of memory, so a writer that only sets elements makes no cache stale where
+//! On a machine with modelled memory, the elements are stored there by chunks, and each access is charged to the core.
+//! The table of chunks is cached for every kind of memory, so a writer that only sets elements makes no cache stale if
 //! elements are not cached. Invariant: if the stamp of a chunk is not [`PENDING`], its elements are those of that
 //! generation.
 
