@@ -170,21 +170,24 @@ impl WindowState {
     /// Returns an error if a place has died that accesses to the part of `rank` need: its owner or its server.
     #[inline]
     fn death<R>(&self, rank: u32) -> Option<Result<R>> {
-        first_death([self.place(rank), self.server_of(rank)])
+        death_of(self.place(rank)).or_else(|| self.death_of_server(rank))
     }
 
     /// Returns an error if a place has died that accesses of `origin` to the own part come through: `origin`, or the
     /// server of the part here.
     fn death_of_origin<R>(&self, origin: u32) -> Option<Result<R>> {
-        first_death([self.place(origin), self.server_of(self.rank)])
+        death_of(self.place(origin)).or_else(|| self.death_of_server(self.rank))
+    }
+
+    #[inline]
+    fn death_of_server<R>(&self, rank: u32) -> Option<Result<R>> {
+        self.servers.as_ref().and_then(|servers| death_of(servers[rank as usize]))
     }
 }
 
-/// Returns the error for the first of `places` that has died.
 #[inline]
-fn first_death<R>(places: [PlaceId; 2]) -> Option<Result<R>> {
-    let dead = Local::with(|local| places.into_iter().find(|place| local.is_dead(*place)));
-    dead.map(|place| Err(Error::dead(place)))
+fn death_of<R>(place: PlaceId) -> Option<Result<R>> {
+    Local::with(|local| local.is_dead(place)).then(|| Err(Error::dead(place)))
 }
 
 async fn fence(state: &Rc<WindowState>, line: Line) -> Result<()> {
