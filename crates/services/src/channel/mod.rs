@@ -273,7 +273,7 @@ impl<T: CanSend> Receiver<T> {
     /// Returns the stream of the next values, until the channel is closed.
     #[track_caller]
     pub fn stream(&self) -> Values<'_, T> {
-        Values { receiver: self, next: None, caller: Location::caller() }
+        Values { next: self.recv() }
     }
 
     /// Returns the number of values in the buffer, or of senders that wait at a rendezvous; `None` at a place other
@@ -302,9 +302,7 @@ impl<T: CanSend> Receiver<T> {
 
 /// Stream of the values of a channel. It ends when the channel is closed and empty.
 pub struct Values<'a, T: CanSend> {
-    receiver: &'a Receiver<T>,
-    next: Option<RecvFuture<'a, T>>,
-    caller: &'static Location<'static>,
+    next: RecvFuture<'a, T>,
 }
 
 impl<T: CanSend> Values<'_, T> {
@@ -321,10 +319,8 @@ impl<T: CanSend> Stream for Values<'_, T> {
     type Item = std::result::Result<T, RecvError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        let next = this.next.get_or_insert_with(|| RecvFuture::new(&this.receiver.0.end, true, this.caller));
-        let received = ready!(Pin::new(next).poll(context));
-        this.next = None;
+        let received = ready!(Pin::new(&mut self.next).poll(context));
+        self.next.renew();
         Poll::Ready(match received {
             Err(RecvError::Closed) => None,
             received => Some(received),

@@ -361,6 +361,12 @@ impl<'a, T: CanSend> RecvFuture<'a, T> {
         self.options.choice = choice;
     }
 
+    /// Prepares a receive that is over for the next value.
+    #[inline]
+    pub(super) fn renew(&mut self) {
+        self.operation.progress = Progress::New;
+    }
+
     /// Polls a receive that has begun; ready with `None` if it must begin anew.
     #[inline(never)]
     fn poll_arrival(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<T, RecvError>>> {
@@ -401,6 +407,7 @@ impl<T: CanSend> Drop for RecvFuture<'_, T> {
 impl<T: CanSend> Future for RecvFuture<'_, T> {
     type Output = Result<T, RecvError>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let (this, mut now) = (&mut *self, None);
         loop {
