@@ -118,7 +118,7 @@ impl JobSocket {
 
 impl Drop for JobSocket {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path); // somebody may have
+        let _ = fs::remove_file(&self.path); // it may have been removed already
         // The process may end directly after this.
         let until = Instant::now() + LAST_ANSWERS;
         // PAIR answers: observe

@@ -359,7 +359,7 @@ impl JobTable {
     fn saved(&mut self, id: u64, state: Vec<u8>) -> Followup {
         let Some(job) = self.jobs.get(&id) else { return Followup::Nothing };
         if !matches!(job.state, JobState::Checkpointing | JobState::Moving) {
-            return Followup::Nothing; // it is to stop, and its place will know
+            return Followup::Nothing; // it is being stopped: its state is not needed
         }
         let (target, was_paused) = (job.target.filter(|_| job.state == JobState::Moving), job.was_paused);
         if let Err(error) = self.store.save_state(id, state_kind(&job.spec.runnable), &state) {

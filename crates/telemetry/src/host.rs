@@ -6,8 +6,9 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 /// Folder of the energies, below the root of the system's files.
 const POWERCAP: &str = "class/powercap";
@@ -16,7 +17,7 @@ const POWERCAP: &str = "class/powercap";
 const PROCESSORS: &str = "devices/system/cpu";
 
 /// Maximum bytes of a file that are used: each holds a word.
-const FILE_BYTES_MAX: usize = 4096;
+const FILE_BYTES_MAX: u64 = 4096;
 
 /// Reads power and clocks of a host repeatedly.
 #[derive(Debug)]
@@ -162,8 +163,10 @@ fn entries(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBu
 }
 
 fn word(file: &Path) -> Result<String, String> {
-    let bytes = fs::read(file).map_err(|cause| read_error(file, &cause))?;
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(FILE_BYTES_MAX)]).trim().to_owned();
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(file).map(|file| file.take(FILE_BYTES_MAX));
+    opened.and_then(|mut start| start.read_to_end(&mut bytes)).map_err(|cause| read_error(file, &cause))?;
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
     let is_word = !text.is_empty() && text.chars().all(|character| character.is_ascii_graphic());
     if is_word { Ok(text) } else { Err(format!("{} is {text:?}; allowed: a word", file.display())) }
 }

@@ -13,8 +13,11 @@ use serde::Serialize;
 /// Largest eigenvalue that indicates an instability, in hartree; values above it are numerical errors of zero.
 const NEGATIVE: f64 = -1e-5;
 
-/// Accepted uncertainty of an eigenvalue: as a fraction of it, and its minimum in hartree.
-const DOUBT: (f64, f64) = (0.05, 2e-5);
+/// Accepted error of an eigenvalue, as a fraction of it.
+const RELATIVE_ERROR_MAX: f64 = 0.05;
+
+/// Error of an eigenvalue that is always accepted, in hartree.
+const ERROR_MAX: f64 = 2e-5;
 
 /// Smallest divisor of an element of a rotation, in hartree.
 const DIFFERENCE_MIN: f64 = 0.05;
@@ -105,9 +108,10 @@ impl StabilitySearch {
         };
         self.lowest = combined(&self.rotations);
         let residual = combined(&self.products).plus(-eigenvalue, &self.lowest);
-        let doubt = residual.dot(&residual).sqrt();
+        let error = residual.dot(&residual).sqrt();
+        let error_max = (RELATIVE_ERROR_MAX * eigenvalue.abs()).max(ERROR_MAX);
         let answer = |is_stable| Some(Stability { is_stable, eigenvalue, builds: count });
-        if doubt < (DOUBT.0 * eigenvalue.abs()).max(DOUBT.1) || !self.extend(&residual, eigenvalue) {
+        if error < error_max || !self.extend(&residual, eigenvalue) {
             return answer(Some(eigenvalue > NEGATIVE));
         }
         if count == self.builds_max { answer((eigenvalue <= NEGATIVE).then_some(false)) } else { None }

@@ -398,7 +398,7 @@ impl<T: RingMemory> Producer<T> {
     /// already, and would not be answered again. The next refusal makes a new request.
     pub(crate) fn may_have_room(&self) -> bool {
         let credit = self.track.credit();
-        // Both are relaxed hints, ordered by the fence of the parking place; `put` reads the head again.
+        // Both are relaxed hints, ordered by the fence of the waiter; `put` reads the head again.
         credit.head.load(Ordering::Relaxed) != self.head.get() || credit.starved.load(Ordering::Relaxed) == 0
     }
 }
