@@ -267,6 +267,40 @@ async fn a_channel_can_be_sent_over_a_channel() -> isles::Result<()> {
     .await
 }
 
+/// A stream keeps one receive for all values: it is given up while it waits, used again, and used after its end.
+#[isles::test]
+async fn a_stream_goes_on_after_waits_that_were_given_up_and_stays_ended() -> isles::Result<()> {
+    for capacity in [0, 3] {
+        for home in [place(0), place(1)] {
+            let (sender, receiver) = channel_at::<u64>(home, capacity).await?;
+            finish(async {
+                spawn_at!(place(1), {
+                    let (mut values, mut given_up) = (receiver.stream(), 0);
+                    for expected in 0..6 {
+                        let value = loop {
+                            match isles::timeout(Duration::from_millis(1), values.next()).await {
+                                Ok(value) => break value?,
+                                Err(_) => given_up += 1,
+                            }
+                        };
+                        assert_eq!(value, Some(expected), "capacity {capacity}, home {home}");
+                    }
+                    assert!(given_up > 0, "no wait was given up");
+                    assert_eq!([values.next().await?, values.next().await?], [None, None]);
+                });
+                for value in 0..6 {
+                    isles::sleep(Duration::from_millis(5)).await;
+                    sender.send(value).await?;
+                }
+                sender.close();
+                Ok::<_, isles::Error>(())
+            })
+            .await?;
+        }
+    }
+    Ok(())
+}
+
 #[isles::test]
 async fn of_several_channels_the_one_that_is_ready_is_chosen() -> isles::Result<()> {
     let (first, second) = (place(1), place(2));

@@ -179,12 +179,14 @@ impl WindowState {
         death_of(self.place(origin)).or_else(|| self.death_of_server(self.rank))
     }
 
+    /// Returns an error if another place serves the part of `rank` and has died.
     #[inline]
     fn death_of_server<R>(&self, rank: u32) -> Option<Result<R>> {
         self.servers.as_ref().and_then(|servers| death_of(servers[rank as usize]))
     }
 }
 
+/// Returns an error if `place` has died.
 #[inline]
 fn death_of<R>(place: PlaceId) -> Option<Result<R>> {
     Local::with(|local| local.is_dead(place)).then(|| Err(Error::dead(place)))
